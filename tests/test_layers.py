@@ -25,6 +25,7 @@ LAYERS: dict[str, int] = {
     "_limits": 0,
     "_paths": 0,
     "_plain": 0,
+    "_projects": 0,
     "_redact": 0,
     "_settings": 0,
     "_telemetry": 0,

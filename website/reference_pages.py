@@ -149,8 +149,9 @@ def write_settings() -> str:
     lines = [
         "# Settings",
         "",
-        "Values come from command-line options, then environment variables, then `settings.yaml` in the working",
-        "directory, then the defaults. `shortlist config show` prints the values in force and where each comes from.",
+        "Values come from command-line options, then environment variables, then the nearest `settings.yaml`, from",
+        "the working directory to the root of its repository, then the defaults. `shortlist config show` prints the",
+        "values in force and where each comes from.",
     ]
     for section, kind in _settings.SECTIONS.items():
         rows = []

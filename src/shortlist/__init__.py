@@ -12,9 +12,14 @@ kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemory
 judge     eval, eval_gen (modules)
 """
 
+import os
+
 import lazy_loader
 
 __version__ = "0.2.0"
+
+# transformers, which some embedders use, would otherwise load TensorFlow if that is installed.
+os.environ.setdefault("USE_TF", "0")
 
 # The names are in __init__.pyi; each is imported on first use, so that importing the package stays fast.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from shortlist._limits import LARGEST, MAX_QUERY_CHARACTERS
 from shortlist._limits import VARIABLE as QUERY_VARIABLE
 from shortlist._plain import load_yaml
+from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 from shortlist.safety.untrusted_files import read_text
@@ -38,6 +39,12 @@ def _check_encoding(name: str) -> str:
     return name
 
 
+def _check_embedder(name: str | None) -> str | None:
+    if name and ("://" in name or name.startswith("openai:")):
+        raise ValueError("must be a local model: to send documents to an address, use --embedder")
+    return name
+
+
 def _check_token(token: SecretStr | None) -> SecretStr | None:
     text = "ok" if token is None else token.get_secret_value()  # an empty one counts as false
     if not text or not text.isascii() or not text.isprintable() or " " in text:
@@ -53,6 +60,7 @@ def _read_switch(value: Any) -> Any:
 
 
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
+LocalEmbedder = Annotated[str | None, AfterValidator(_check_embedder)]
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
 LogLevel = Annotated[
     Literal["critical", "error", "warning", "info", "debug"],
@@ -167,6 +175,15 @@ class Answers(Section):
     threshold: float | None = _answer_setting(
         None, "Lowest similarity; default: calibrated, or 0.30.", "threshold", ge=0, le=1
     )
+    embedder: LocalEmbedder = setting(
+        None, "Embedder of a new index: a name or folder. Default: default.", "SHORTLIST_EMBEDDER", min_length=1
+    )
+    index_dir: str | None = setting(
+        None,
+        "Folder of the index. Default: that of the project in the data folder.",
+        "SHORTLIST_INDEX_DIR",
+        min_length=1,
+    )
     memory_window_turns: int = _answer_setting(5, "Turns to remember.", "memory-window-turns", ge=0, le=50)
     agent_max_steps: int = _answer_setting(5, "Maximum steps of an agent.", "agent-max-steps", ge=1, le=50)
 
@@ -269,7 +286,12 @@ _SOURCES: dict[str, Any] = {key: info.json_schema_extra for key, info in FIELDS.
 VARIABLES = {sources["variable"]: key for key, sources in _SOURCES.items() if sources["variable"]}
 USUAL = {sources["usual"]: key for key, sources in _SOURCES.items() if sources["usual"]}
 OPTIONS = {key: sources["option"] for key, sources in _SOURCES.items() if sources["option"]}
-PATHS = ("documents.source", "documents.folder", "engine.certificate")  # relative to the folder of the file
+PATHS = (
+    "documents.source",
+    "documents.folder",
+    "answers.index_dir",
+    "engine.certificate",
+)  # relative to the folder of the file
 SECRETS = {key for key, info in FIELDS.items() if info.annotation == SecretStr | None}
 
 
@@ -353,12 +375,12 @@ def collect_values(
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Values:
-    """All values that are set. A `file` must exist; without one, settings.yaml is optional.
+    """All values that are set. A `file` must exist; without one, the nearest settings.yaml of the project is optional.
 
     With `names`, only these sections are read, and others in the file are ignored: it may belong to another program.
     """
     environment = os.environ if environment is None else environment
-    path = Path(FILE) if file is None else Path(file).expanduser()
+    path = find_in_project(FILE) if file is None else Path(file).expanduser()
     has_file = file is not None or (path.exists() and not path.is_dir())
     in_file = read_file(path, names) if has_file else {}
     values, origins = dict(in_file), dict.fromkeys(in_file, str(path))

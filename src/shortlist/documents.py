@@ -60,6 +60,13 @@ class Document:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def copy(self) -> dict[str, Any]:
+        """The five fields of a catalog entry as a dict of its own."""
+        return {name: value for name, value in asdict(self).items() if name in CATALOG_FIELDS}
+
+
+CATALOG_FIELDS = ("id", "title", "content", "keywords", "metadata")
+
 
 @dataclass(frozen=True, slots=True)
 class Problem(Plain):

@@ -57,6 +57,11 @@ class Hit(Plain):
         return self.passage.document_id
 
     @property
+    def artifact_id(self) -> str:
+        """The id, by its name in ir."""
+        return self.id
+
+    @property
     def name(self) -> str:
         return self.passage.name
 
@@ -116,6 +121,10 @@ class Selection(Plain):
     signals: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def selected_ids(self) -> list[str]:
+        return [hit.id for hit in self.selected]
+
+    @property
     def abstained(self) -> bool:
         return not self.selected
 
@@ -147,6 +156,11 @@ class Disclosure(Plain):
     needs: tuple[str, ...] = ()
     origin: str = ""
     warning: str = ""
+
+    @property
+    def artifact_id(self) -> str:
+        """The id, by its name in ir."""
+        return self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,8 @@ def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     ("kinds", "embedder", "advice"),
     [
         (["tool"], "wordllama-256", "Install it"),
-        (["tool", "skill"], "wordllama-256", ""),
+        (["tool", "skill"], "wordllama-256", "Install it"),
+        (["tool", "text"], "wordllama-256", ""),
         ([], "wordllama-256", ""),
         (["tool"], "tools#12345678", ""),
         (["tool"], "none", ""),

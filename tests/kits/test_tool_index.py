@@ -287,7 +287,7 @@ def test_a_save_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 2, "tools": []}', '{"format": 1, "tools": [{}]}', '{"format": 1, "tools": 3}']
+    "text", ["", "[1]", "{}", '{"format": 2, "tools": []}', '{"format": 1, "tools": [{}]}', '{"format": 1, "tools": 3}']
 )
 def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "index.json").write_text(text)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from shortlist._projects import project_index
 from shortlist._settings import Settings
 from shortlist.mcp.collection import StoredCorpora
 from shortlist.server.catalog_store import CatalogStore
 from shortlist.server.routes.corpora_routes import ServedCorpora
 from shortlist.server.routes.mcp_routes import AgentCorpora
-from shortlist.sources.projects import project_index
 
 
 def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -30,11 +31,16 @@ from shortlist import (
 )
 from shortlist import eval as ev
 from shortlist.cli import run
+from shortlist.mcp.collection import Collection, StoredCorpora
+from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.search import agent_actions
 from shortlist.search.corpus_tool import as_tool
+from shortlist.search.select import STRATEGIES
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.answer.server import completion, serving
+from tests.parity import ir_selections
 
 ROOT = Path(__file__).parents[2]
 
@@ -227,6 +233,55 @@ def test_e1_files_reports_and_mappings_are_sources(
     assert ids(make(tmp_path)) == expected
 
 
+def write_skill(folder: Path, name: str, description: str) -> None:
+    file = folder / ".claude/skills" / name / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"---\nname: {name}\ndescription: {description}\n---\n{description}\n", "utf-8")
+
+
+def test_e1_skills_belong_to_the_project(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_skill(Path.home(), "brew-coffee", "Brew coffee with a press.")  # of the user
+    for name, skill, description in (
+        ("A", "deploy-app", "Deploy the app to the server."),
+        ("B", "bake", "Bake bread."),
+    ):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / "sub").mkdir()
+        write_skill(tmp_path / name, skill, description)
+
+    def run_in(folder: str, *arguments: str, code: int = 0) -> str:
+        monkeypatch.chdir(tmp_path / folder)
+        capsys.readouterr()
+        assert run(list(arguments)) == code
+        return capsys.readouterr().out
+
+    run_in("A", "build", "skills")
+    assert run_in("B", "discover", "skills", "bake bread", "--quiet").split() == ["bake"]
+    run_in("B", "read", "skills", "deploy-app", "--quiet", code=1)
+    run_in("B", "build", "skills")
+    assert run_in("A/sub", "discover", "skills", "deploy the app", "--quiet").split() == ["deploy-app"]
+    assert run_in("A", "status", "skills", "--quiet").split() == ["skills", "fresh"]
+    for folder, names in (("A", {"deploy-app", "brew-coffee"}), ("B", {"bake", "brew-coffee"})):
+        monkeypatch.chdir(tmp_path / folder)
+        assert {document.id for document in shortlist.open_corpus("skills")} == names
+        with Collection(Gateway(GatewayConfig()), StoredCorpora()).skills() as served:
+            assert {document.id for document in served} == names
+    (tmp_path / "cases.jsonl").write_text(
+        '{"query": "deploy the app", "gold": "deploy-app"}\n{"query": "moon", "gold": []}'
+    )
+    run_in("A", "calibrate-min-score", "skills", "../cases.jsonl", "--mode", "lexical", "--persist")
+    assert json.loads(run_in("A", "info", "skills", "--json"))["floors"]
+    assert not json.loads(run_in("B", "info", "skills", "--json"))["floors"]
+    rows = {row["name"]: row for row in json.loads(run_in("A", "ls", "--json"))["corpora"]}
+    assert (rows["skills"]["built"], rows["skills"]["kind"], rows["skills"]["documents"]) == (True, "skills", 2)
+    assert sum(name.startswith("skills@B-") for name in rows) == 1
+    run_in("A", "forget", "skills", "--all", "--yes")
+    run_in("A", "rm", "skills", "--data")
+    assert run_in("B", "discover", "skills", "bake bread", "--quiet").split() == ["bake"]
+
+
 def test_e1_packages_are_those_that_are_installed_here() -> None:
     assert {"numpy", "pytest"} <= {id.lower() for id in ids(CorpusSource.from_packages())}
 
@@ -343,6 +398,42 @@ def test_e4_selection_is_relative_so_that_any_scale_gives_the_same_choice(hits: 
     assert chosen.signals["top_score"] == hits[0].score
 
 
+@pytest.mark.parametrize("strategy", [*STRATEGIES, lambda hits: hits])
+def test_e4_max_k_caps_every_strategy_and_function(strategy: Any) -> None:
+    hits = search({str(at): "kettle water " * (at + 1) for at in range(6)}, "kettle", mode="lexical")
+    options = {"strategy": strategy, "gap_ratio": 0.1, "cutoff": 1.0, "min_score": 0.01}
+    options |= {} if strategy == "adaptive" else {"rel": 0.1}
+    assert len(select(hits, max_k=1, **options).selected) == 1
+    assert len(select(hits, max_k=4, **options).selected) == 4
+    assert len(select(hits, **options).selected) == (5 if strategy == "adaptive" else 3)
+
+
+def test_e4_400_random_lists_are_selected_from_as_ir_does() -> None:
+    for (scores, options), size in zip(ir_selections.lists(), ir_selections.SIZES, strict=True):
+        hits = [
+            shortlist.Hit(shortlist.Passage(str(at), str(at), f"text {at}"), score) for at, score in enumerate(scores)
+        ]
+        expected = int(size)
+        if scores and (scores[0] <= 0 or scores[0] < options.get("min_score", -1)):
+            expected = 0  # decided otherwise: a best score that is not above zero or below min_score selects nothing
+        assert [hit.score for hit in select(hits, **options).selected] == scores[:expected], (scores, options)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("strategy", ["score_gap", "rel_threshold", "softmax", "adaptive"])
+def test_e4_a_cap_holds_on_the_command_line_and_over_http(strategy: str, capsys: pytest.CaptureFixture[str]) -> None:
+    catalog = ROOT / "examples/data/tools.yaml"
+    query = "refund a payment to the customer"
+    arguments = ["--strategy", strategy, "--max-k", "1", "--min-score", "none", "--quiet"]
+    assert run(["discover", f"tools:{catalog}", query, *arguments]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    build(CorpusSource.from_tools(catalog), "shop")
+    with TestClient(create_app(load_settings()), base_url="http://127.0.0.1") as web:
+        body = {"query": query, "strategy": strategy, "max_k": 1, "min_score": None}
+        assert len(web.post("/v1/corpora/shop/discover", json=body).json()["results"]) == 1
+    assert len(agent_actions.find("shop", query, limit=1)["results"]) == 1
+
+
 def test_e4_abstention_is_opt_in(hits: Hits) -> None:
     assert not select(hits).abstained
     assert select(hits, min_score=hits[0].score * 2).abstained
@@ -355,6 +446,26 @@ def test_e4_the_llm_selector_is_injectable_and_falls_back(hits: Hits) -> None:
     fallen = select(hits, strategy=shortlist.make_llm_selector(lambda prompt: "no idea"))
     assert fallen.selected == select(hits).selected
     assert "fallback" in fallen.reason
+
+
+@pytest.mark.parametrize("reply", ['["{1}", "{0}"]', "- {1}\n- {0}", "[2, 1]"])
+def test_e4_the_model_of_a_selector_may_reply_with_ids(hits: Hits, reply: str) -> None:
+    written = reply.format(hits[0].id, hits[1].id)
+    assert select(hits, strategy=shortlist.make_llm_selector(lambda prompt: written)).selected == [hits[1], hits[0]]
+
+
+def test_e4_an_id_that_is_not_a_candidate_is_named_in_the_reason(hits: Hits) -> None:
+    assert "'zeppelin'" in select(hits, strategy=shortlist.make_llm_selector(lambda prompt: '["zeppelin"]')).reason
+
+
+def test_e4_a_cap_of_the_selector_holds_unless_select_has_one() -> None:
+    hits = search({str(at): "kettle water " * (at + 1) for at in range(6)}, "kettle", mode="lexical")
+
+    def all_of(prompt: str) -> str:
+        return "[1, 2, 3, 4]"
+
+    assert len(select(hits, strategy=shortlist.make_llm_selector(all_of, max_k=4)).selected) == 4
+    assert len(select(hits, strategy=shortlist.make_llm_selector(all_of, max_k=4), max_k=2).selected) == 2
 
 
 # disclose
@@ -425,6 +536,64 @@ def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match()
         assert discover(corpus, "deploy zxqv").abstained
         assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"
         assert discover(corpus, "zxqv", min_score=None).abstained
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", ["skills", "packages"])
+def test_e6_without_the_extra_a_refusal_names_it(kind: str) -> None:
+    documents = [one for one in CorpusSource.of_kind(kind) if isinstance(one, Document)][:3]
+    with build(CorpusSource("some", kind, lambda: documents)) as corpus:
+        assert corpus.info()["embedder"].startswith("wordllama")
+        found = discover(corpus, "xyzzy plugh frobnicate")
+        assert found.abstained
+        (advice,) = (text for text in found.signals["try"] if "embedder" in text)
+        assert "tools" in advice.partition("Install it:")[2]
+
+
+@pytest.mark.extras
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", ["skills", "packages"])
+def test_e6_skills_and_packages_use_the_best_installed_embedder(kind: str) -> None:
+    documents = [one for one in CorpusSource.of_kind(kind) if isinstance(one, Document)][:3]
+    with build(CorpusSource("some", kind, lambda: documents)) as corpus:
+        assert corpus.info()["embedder"].startswith("tools")
+        assert not any("embedder" in advice for advice in discover(corpus, "xyzzy plugh").signals.get("try", ()))
+
+
+@pytest.mark.extras
+def test_e6_put_the_new_version_live_finds_the_skill(tmp_path: Path) -> None:
+    write_skill(tmp_path, "deploy-app", "Deploy the application to the production server")
+    write_skill(tmp_path, "bake-bread", "Bake sourdough bread at home")
+    with build(CorpusSource.from_skills(tmp_path / ".claude/skills"), in_memory=True) as corpus:
+        assert discover(corpus, "put the new version live").results[0].artifact_id == "deploy-app"
+
+
+def test_e6_names_of_the_seed_are_accepted(tools: Any) -> None:
+    hits = search(tools, "deploy the app", mode="lexical")
+    assert [hit.artifact_id for hit in hits] == [hit.id for hit in hits]
+    assert select(hits).selected_ids == [hit.id for hit in select(hits).selected]
+    (shown,) = discover(tools, "deploy the app", mode="lexical", max_k=1, disclose_level="body").results
+    assert (shown.level, shown.artifact_id) == ("body", shown.id)
+    with pytest.raises(TypeError, match=r"discover\(\) got an unexpected keyword argument 'surfaces'"):
+        discover(tools, "deploy the app", surfaces=["name"])
+
+
+def test_e6_a_score_that_is_not_above_zero_is_never_selected() -> None:
+    hits = [
+        shortlist.Hit(shortlist.Passage(str(at), str(at), f"text {at}"), score)
+        for at, score in enumerate((0.2, -0.013))
+    ]
+    assert select(hits, strategy="adaptive").selected == hits[:1]
+
+
+@pytest.mark.parametrize(("given", "value"), [(None, "0"), ("1", "1")])
+def test_importing_the_package_keeps_tensorflow_out(given: str | None, value: str) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != "USE_TF"} | (
+        {"USE_TF": given} if given else {}
+    )
+    code = "import os, shortlist; print(os.environ['USE_TF'])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == value
 
 
 @pytest.mark.parametrize("query", ["", "   ", "zxqv wvut"])

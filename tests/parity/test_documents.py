@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest
+from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest, open_corpus
+from shortlist.answer.agent import MAX_CALLS
+from shortlist.answer.evidence import gather
 from shortlist.library.opening import open_states
 from shortlist.search import agent_actions
 from tests.answer.server import Scripted, ScriptedServer, completion, event, serving, streamed
@@ -90,6 +92,32 @@ def test_b11_the_key_in_dotenv_is_sent_to_any_compatible_endpoint(ingested: Shel
 # Indexing
 
 
+FILES_OF_A_PROJECT = {
+    ".env": "OPENAI_API_KEY=sk-or-1\nOPENAI_MODEL={}\n",
+    "settings.yaml": "llm:\n  model: {}\nanswers:\n  top_k: 1\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_A_PROJECT)
+def test_b11_the_files_of_the_project_root_are_read_in_its_subfolders(ingested: Shell, name: str) -> None:
+    root, inside = ingested.folder, ingested.folder / "deep/er"
+    (root / ".git").mkdir()
+    inside.mkdir(parents=True)
+    ingested.folder = inside
+    done = ingested("query", "--json", SAMPLE)
+    assert json.loads(done.out)["model"] in done.err
+    assert "none is configured" in done.err
+    with serving(*[completion("It was 112 [studies.pdf:page=2].")] * 2) as server:
+        for folder, model in ((root, "small"), (root / "deep", "near")):  # the nearest file counts
+            (folder / name).write_text(FILES_OF_A_PROJECT[name].format(model), "utf-8")
+            done = ingested("query", "--json", SAMPLE, SHORTLIST_LLM_URL=server.url)
+            answer = json.loads(done.out)
+            assert (answer["by"], server.asked[-1]["model"]) == ("llm", model)
+            assert answer["model"] == f"Language model: {model} at {server.url}."
+            assert answer["model"] in done.err
+            assert name == ".env" or len(answer["evidence"]) == 1
+
+
 def test_b1_ingest_takes_a_file_or_a_folder_recursively(project: Shell) -> None:
     assert project("ingest", "docs/people.csv", "--json").json["documents"] == 3
     assert project("ingest", "docs", "--json").json["documents"] == 3 + 2 + 1 + 1
@@ -108,6 +136,30 @@ def test_b1_the_default_index_is_that_of_the_project(ingested: Shell, tmp_path: 
 def test_b1_every_command_takes_an_index_folder(project: Shell, command: tuple[str, ...]) -> None:
     assert project("ingest", "docs", "--index-dir", "elsewhere").code == 0
     assert project(*command, "--index-dir", "elsewhere").code == 0
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_b1_the_embedder_and_the_index_folder_are_settings_and_variables(project: Shell, from_file: bool) -> None:
+    variables = {} if from_file else {"SHORTLIST_EMBEDDER": "light", "SHORTLIST_INDEX_DIR": "storage"}
+    if from_file:
+        text = "answers:\n  embedder: light\n  index_dir: storage\n"
+        (project.folder / "settings.yaml").write_text(text, "utf-8")
+    done = json.loads(project("ingest", "docs", "--json", **variables).out)
+    assert (project.folder / done["index"]).resolve() == (project.folder / "storage").resolve()
+    with open_corpus(project.folder / "storage") as corpus:
+        assert corpus.info()["embedder"].startswith("light")
+    assert "112" in project("query", SAMPLE, **variables).out
+    (project.folder / "sub").mkdir()
+    (project.folder / ".git").mkdir()
+    if from_file:  # relative to the file
+        project.folder = project.folder / "sub"
+        assert "112" in project("query", SAMPLE).out
+
+
+def test_b1_a_settings_file_cannot_send_documents_to_an_address(project: Shell) -> None:
+    (project.folder / "settings.yaml").write_text("answers:\n  embedder: small@http://127.0.0.1:9/v1\n", "utf-8")
+    done = project("ingest", "docs")
+    assert (done.code, "must be a local model" in done.err) == (1, True)
 
 
 def test_b2_a_pdf_is_a_record_a_page_a_csv_a_record_a_row_and_a_text_one_record(tmp_path: Path) -> None:
@@ -281,11 +333,95 @@ def test_b10_neighbors_stay_within_a_page_row_or_file_and_are_capped_at_three(tm
         answer, _ = agent(tmp_path, "xyzzy", [("get_neighbors", reach)], REFUSAL)
         return [item.locator for item in answer.evidence]
 
-    assert locators("studies.pdf", "page=1", before=3, after=3) == ["page=1"]
-    assert locators("people.csv", "row=2", before=3, after=3) == ["row=2"]
+    assert locators("studies.pdf", "page=1", before=3, after=3) == []
+    assert locators("people.csv", "row=2", before=3, after=3) == []
     chunks = locators("report.txt", "whole", before=9, after=9)
     assert len(chunks) == 4
-    assert locators("report.txt", chunks[1]) == chunks[:3]
+    assert locators("report.txt", chunks[1]) == [chunks[0], chunks[2]]
+
+
+def test_b10_sources_have_their_similarity_to_the_question_and_no_tool_is_one(tmp_path: Path) -> None:
+    calls = [
+        ("list_sources", {}),
+        ("keyword_search", {"pattern": "paragraph 40 "}),
+        ("get_neighbors", {"source": "report.txt", "locator": "whole;offset=0"}),
+    ]
+    question = "Which paragraph tells about topic 40?"
+    answer, _ = agent(tmp_path, question, calls, REFUSAL, k=1, threshold=2.0)
+    corpus, _ = ingest(tmp_path / "docs", path=tmp_path / "index")
+    with open_states([corpus]) as states:
+        expected = {(hit.source, hit.locator): score for hit, score in gather(states, question, 50, -1.0).hits}
+    assert {Path(item.source).name for item in answer.evidence} == {"report.txt"}
+    assert len(answer.evidence) == 2
+    for item in answer.evidence:
+        assert 0 < item.score == pytest.approx(expected[item.source, item.locator])
+
+
+def test_b10_a_reply_with_more_tool_calls_than_documented_gets_errors_for_the_others(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs/guides/answers.md").read_text("utf-8")
+    assert f"up to {MAX_CALLS} tools" in guide
+    answer, _ = agent(tmp_path, "xyzzy", [("list_sources", {})] * (MAX_CALLS + 1), REFUSAL)
+    assert ["error" in step for step in answer.steps] == [False] * MAX_CALLS + [True]
+
+
+LISTED = "1. notes.txt\n2. people.csv\n3. report.txt\n4. studies.pdf\n[list_sources:whole]"
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_kept"),
+    [
+        (LISTED, True),
+        (LISTED.replace("\n[", " ["), True),
+        (LISTED.replace("1. ", "- ").replace("2. ", "- ").replace("3. ", "- ").replace("4. ", "- "), True),
+        (LISTED.replace("people.csv", "salaries.xlsx"), False),
+    ],
+)
+def test_b7_a_list_with_one_closing_citation_stays_or_goes_as_a_whole(
+    ingested: Shell, reply: str, is_kept: bool
+) -> None:
+    with serving(completion(None, [call("list_sources")]), completion(reply)) as server:
+        done = ingested("query", "--agent", "--json", "List the documents you have indexed.", **uses(server))
+    answer = json.loads(done.out)
+    assert answer["text"] == (reply if is_kept else REFUSAL)
+    assert answer["evidence"] == []
+    assert [one["text"] for one in answer["dropped"]] == ([] if is_kept else [reply])
+    if not is_kept:
+        assert "salaries.xlsx" in answer["reason"]
+
+
+def test_b7_a_list_with_one_closing_citation_is_streamed_when_it_is_complete(tmp_path: Path) -> None:
+    corpus, _ = ingest(write(tmp_path, FILES) / "docs", path=tmp_path / "index")
+    sent: list[str] = []
+    reply = f"The first study had a sample size of 40 [studies.pdf:page=1].\n{LISTED}"
+    llm = ScriptedLLM([("list_sources", {}), ("keyword_search", {"pattern": "first study"})], reply)
+    answer = agent_ask(corpus, "xyzzy", llm, on_text=sent.append)
+    assert answer.text == "".join(sent) == reply
+
+
+@pytest.mark.parametrize(
+    ("locator", "text"),
+    [
+        ("whole;offset=5", REFUSAL),  # invented
+        ("whole;offset=0", REFUSAL),  # does not contain it
+        ("whole;offset=0][n.txt:whole;offset=1321", "The code is heliotrope [n.txt:whole;offset=1321]."),
+        ("whole", "The code is heliotrope [n.txt:whole;offset=1321]."),
+        ("whole;offset=1321", "The code is heliotrope [n.txt:whole;offset=1321]."),
+    ],
+)
+def test_b7_a_citation_counts_for_the_passage_that_it_names(tmp_path: Path, locator: str, text: str) -> None:
+    filler = "Filler about gardens. " * 80
+    (tmp_path / "n.txt").write_text(f"The kettle was repaired by Tom. {filler}The code is heliotrope.", "utf-8")
+    corpus, _ = ingest(tmp_path / "n.txt", path=tmp_path / "index")
+    look = [("keyword_search", {"pattern": "heliotrope"})]
+    reply = f"The code is heliotrope [n.txt:{locator}]."
+    answer = agent_ask(corpus, "When was the kettle repaired?", ScriptedLLM(look, reply))
+    assert answer.text == text
+    if not answer.refused:
+        (claim,) = answer.sentences
+        assert [one.locator for one in claim.citations] == ["whole;offset=1321"]
+        assert [claim.text[start:end] for one in claim.citations for start, end in one.places] == [
+            "[n.txt:whole;offset=1321]"
+        ]
 
 
 def test_b10_a_reply_without_tool_calls_ends_the_loop(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import multiprocessing
+import pickle
 from typing import Any
 
 import pytest
@@ -72,8 +75,27 @@ def test_d2_the_index_has_the_documented_fields() -> None:
     assert index.dl == [4, 1, 0]
     assert index.avgdl == pytest.approx(5 / 3)
     assert index.n == len(index) == 3
+    assert {name: index[name] for name in index} == {name: getattr(index, name) for name in dict(index)}
+    assert list(index) == ["docs", "tf", "df", "dl", "avgdl", "n"]
+    with pytest.raises(KeyError, match="idf"):
+        index["idf"]
     empty = build_index([])
     assert (empty.docs, empty.tf, empty.df, empty.dl, empty.avgdl, empty.n) == ([], [], {}, [], 0.0, 0)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda tool: pickle.loads(pickle.dumps(tool))])
+def test_d1_a_tool_can_be_copied_after_a_search(search_docs: InMemoryDocs, duplicate: Any) -> None:
+    found = search_docs(query="tools")
+    assert found
+    again = duplicate(search_docs)
+    assert again(query="tools") == found
+    assert again.to_openai() == search_docs.to_openai()
+
+
+def test_d1_a_tool_searches_in_another_process(search_docs: InMemoryDocs) -> None:
+    found = search_docs(query="tools")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(search_docs, ("tools",)) == found
 
 
 def test_d2_scores_are_bm25_over_these_fields() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import json
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +23,7 @@ from shortlist import BM25SClient, BM25SRetriever, BM25SSettings, Document, Inpu
 from shortlist._settings import VARIABLES
 from shortlist.cli import run as run_cli
 from shortlist.kits import retriever as module
+from shortlist.kits.retriever import retriever_corpus
 from shortlist.server.service_settings import load_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service
@@ -234,6 +239,26 @@ def test_a7_the_temperature_focuses_and_the_cutoff_cuts(retriever: BM25SRetrieve
     cut = retriever.retrieve_documents("trading tools", temperature=10.0, llm_tools_cutoff=35.0)
     assert all(doc["softmax_score"] >= 0.35 for doc in cut["documents"])
     assert len(cut["documents"]) < cut["total_retrieved"]
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_retriever_can_be_copied_after_a_search(folder: Path, duplicate: Any, is_stored: bool) -> None:
+    corpus = retriever_corpus(folder / "stored" if is_stored else None)
+    retriever = BM25SRetriever(BM25SSettings(temperature=0.7), corpus=corpus)
+    retriever.add_documents([Document(id="a", title="Account", content="Balances", metadata={"of": "me"})])
+    found = retriever.retrieve_documents("balances")
+    assert found["total_retrieved"] == 1
+    again = duplicate(retriever)
+    assert again.retrieve_documents("balances") == found
+    again.add_documents([Document(id="b", title="More", content="Balances")])
+    assert retriever.get_document_count() == (2 if is_stored else 1)
+
+
+def test_a_retriever_searches_in_another_process(retriever: BM25SRetriever) -> None:
+    found = retriever.retrieve_documents("account balances")
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(retriever.retrieve_documents, ("account balances",)) == found
 
 
 def test_a8_responses_have_the_documented_shape(retriever: BM25SRetriever) -> None:
@@ -488,6 +513,57 @@ def test_a12_keywords_and_metadata_may_be_null(client: BM25SClient) -> None:
     client.add_document({"id": "bare", "title": "Bare", "content": "x", "keywords": None, "metadata": None})
     bare = client.get_documents()["documents"][-1]
     assert (bare["keywords"], bare["metadata"]) == ([], {})
+
+
+def test_a12_the_client_has_the_names_of_the_package(client: BM25SClient) -> None:
+    assert client.timeout == 30.0
+    before = client.get_documents()
+    assert before["success"] is True
+    one, other = ({"id": id, "title": id, "content": "kettle"} for id in ("one", "other"))
+    client.index_documents([one], rebuild=False)
+    assert client.get_documents()["count"] == before["count"] + 1
+    client.index_documents([Document(**one).copy(), other])
+    assert [document["id"] for document in client.get_documents()["documents"]] == ["one", "other"]
+    for reload in (client.reload_documents, client.reload_index):
+        assert reload()
+    with pytest.raises(ServiceError, match=r"body\.parameters: unknown field"):
+        client.add_document({**one, "parameters": {}})
+    client.index_documents(before["documents"])
+
+
+def test_a11_the_fields_of_the_package_are_accepted(service: Service) -> None:
+    body = {"filename": "tools_list.yaml", "confirmed": True}
+    assert service.http.post("/switch-document-file", json=body).status_code == 200
+    wanted = {"query": "place a limit order", "disclose_level": "body", "min_score": None}
+    (found, *_) = service.http.post("/v1/corpora/catalog/discover", json=wanted).json()["results"]
+    assert found["level"] == "body"
+
+
+def test_a2_a_copy_of_a_document_is_a_dict_of_its_own() -> None:
+    document = Document(id="a", title="A", content="Text", keywords=["k"], metadata={"of": {"me": 1}})
+    copied = document.copy()
+    assert copied == {"id": "a", "title": "A", "content": "Text", "keywords": ["k"], "metadata": {"of": {"me": 1}}}
+    copied["metadata"]["of"]["me"] = 2
+    assert document.metadata == {"of": {"me": 1}}
+
+
+def test_a9_the_encoding_applies_to_a_file_that_is_named(folder: Path) -> None:
+    (folder / "settings.yaml").write_text("documents:\n  encoding: latin-1\n", "utf-8")
+    (folder / "own.yaml").write_bytes("documents:\n- {id: a, title: Café, content: Kaffee}\n".encode("latin-1"))
+    (document,) = BM25SRetriever(BM25SSettings(), document_file="own.yaml").get_documents()
+    assert document.title == "Café"
+
+
+def test_a1_an_entry_without_content_is_named_once(folder: Path) -> None:
+    (folder / "bad1.yaml").write_text("documents:\n- {id: a, title: A, content: x}\n- {id: b, title: B}\n", "utf-8")
+    with pytest.raises(SourceError) as caught:
+        BM25SRetriever(document_file="bad1.yaml")
+    assert str(caught.value) == "bad1.yaml was not loaded. In entry 2 of bad1.yaml (b), content is missing."
+
+
+def test_a9_config_show_lists_the_variables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cli(["config", "show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["variables"].keys() >= set(VARIABLES)
 
 
 def test_a12_failures_raise_the_message_of_the_service(client: BM25SClient) -> None:

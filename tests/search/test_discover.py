@@ -70,7 +70,7 @@ def test_the_options_of_each_stage_are_passed_on(light: Corpus) -> None:
     assert found.candidates == search(light, query, "dense", 7, only)
     assert [hit.metadata["access"] for hit in found.candidates] == ["read"] * 7
     assert [item.id for item in found.results] == [hit.id for hit in found.candidates[:2]]
-    found = discover(light, query, "lexical", strategy="rel_threshold", rel=0.0)
+    found = discover(light, query, "lexical", strategy="rel_threshold", rel=0.0, max_k=10)
     assert [item.id for item in found.results] == [hit.id for hit in search(light, query, "lexical")]
     assert discover(light, query, "lexical", strategy="softmax", temperature=10.0, cutoff=100.0).abstained
 
@@ -343,7 +343,7 @@ def test_the_stages_can_be_called_one_by_one() -> None:
         sel = shortlist.select(hits)
         assert [hit.id for hit in sel.selected][:1] == ["deploy-to-production"]
         assert shortlist.select(hits, min_score=0.4).abstained  # a sum of two reciprocal ranks is at most 2 / 61
-        assert shortlist.select(hits, strategy="score_gap").selected == hits
+        assert shortlist.select(hits, strategy="score_gap").selected == hits[:3]
         payloads = shortlist.disclose(sel, level="body")
         assert payloads[0].body == (EXAMPLES / "skills/deploy-to-production/SKILL.md").read_text("utf-8")
         corpus.set_floor("dense", 0.99)

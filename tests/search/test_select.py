@@ -148,7 +148,13 @@ def test_top_k_keeps_the_first_whatever_they_score() -> None:
 
 
 def test_rel_threshold_keeps_all_within_the_share_of_the_best() -> None:
-    assert kept(select(hits_of(1.0, 0.95, 0.94, 0.92, 0.9, 0.8), "rel_threshold")) == ["h0", "h1", "h2", "h3", "h4"]
+    assert kept(select(hits_of(1.0, 0.95, 0.94, 0.92, 0.9, 0.8), "rel_threshold", max_k=9)) == [
+        "h0",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+    ]
     assert kept(select(hits_of(1.0, 0.95, 0.5), "rel_threshold", rel=0.5)) == ["h0", "h1", "h2"]
 
 

@@ -166,7 +166,7 @@ def test_b9_the_service_answers_by_its_settings(make: Make) -> None:
     assert [asked.get("tools") is None for asked in server.asked] == [False, False, True]
     said = [message["content"] for message in server.asked[0]["messages"][1:-1]]
     assert said == ["Question 7?", "Yes."]
-    assert [item["label"] for item in answer["evidence"]] == ["mars.txt", "list_sources"]
+    assert [item["label"] for item in answer["evidence"]] == ["mars.txt"]
     strict = make(answers__threshold=1.0)
     assert strict.post(ASK, json={"question": "Is a day on the planet long?"}).json()["by"] == "gate"
     assert strict.post(ASK, json={"question": "Is a day on the planet long?", "threshold": 0}).json()["by"] == "extract"

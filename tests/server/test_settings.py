@@ -59,8 +59,9 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 
 def test_every_variable_sets_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
-    said = ("3", "no", "4", "localhost", "5", "debug", "word", "8", "256", "u", "m", "k", "f",
-            "400", "40", "6", "0.2", "3", "7", "home", "ann", "p", "ca.pem", "LOG", "yes")  # fmt: skip
+    said = ("3", "no", "4", "localhost", "5", "debug", "word", "8", "256", "u", "m", "k",
+            "f", "400", "40", "6", "0.2", "light", "index", "3", "7", "home", "ann", "p", "ca.pem", "LOG",
+            "yes")  # fmt: skip
     given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
     values = [3.0, False, 4.0, "localhost", 5, "debug", "***", 8.0, 256, "u", "m", "***", "f",
@@ -171,7 +172,7 @@ def test_config_show_lists_the_values_in_force(
 def test_b9_the_defaults_of_answers_are_those_of_the_library() -> None:
     assert Answers().model_dump() == {
         "chunk_size": CHUNK_SIZE, "chunk_overlap": CHUNK_OVERLAP, "top_k": K, "threshold": None,
-        "memory_window_turns": WINDOW_TURNS, "agent_max_steps": MAX_STEPS,
+        "memory_window_turns": WINDOW_TURNS, "agent_max_steps": MAX_STEPS, "embedder": None, "index_dir": None,
     }  # fmt: skip
 
 

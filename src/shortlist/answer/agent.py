@@ -11,7 +11,7 @@ from typing import Any
 from shortlist._telemetry import traced
 from shortlist._text import count_of
 from shortlist.answer.ask import OnEvidence, OnText, open_for_question, refuse, request_reply, verify_answer
-from shortlist.answer.evidence import K, Shown, describe_hit, gather, rate_document
+from shortlist.answer.evidence import K, Shown, describe_hit, gather, rate_passages
 from shortlist.answer.extractive.units import LONGEST_PASSAGE
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
@@ -67,7 +67,7 @@ def agent_ask(
             gathered = gather(states, question, k, threshold, filter, memory)
         shown.add_hits(gathered.hits)
     messages = build_messages(question, shown.items, memory.history_messages() if memory else (), agent=True)
-    stream = Stream(shown.items, on_text, question, keep_unsupported)
+    stream = Stream(shown.citable, on_text, question, keep_unsupported)
     usage: dict[str, int] = {}
     for _ in range(max_steps):
         reply = request_reply(llm, messages, TOOLS, stream)
@@ -78,7 +78,7 @@ def agent_ask(
         messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": list(reply.tool_calls)})
         messages += tools.call_all(reply.tool_calls)
     else:
-        if not shown.items:
+        if not shown.citable:
             answer = refuse(question, shown, f"No passage was found in {max_steps} steps, the limit.", "agent")
             stream.finish(answer.text)
             return replace(answer, usage=usage, steps=tools.steps)
@@ -142,7 +142,7 @@ class _Tools:
             lines.append(source)
         if rest := found["total"] - len(lines) + 1:
             lines.append(f"(and {rest} more)")
-        return self._show([{"source": "list_sources", "locator": "whole", "text": "\n".join(lines), "score": 1.0}], "")
+        return render_passages([self.shown.add_list("list_sources", "\n".join(lines))])
 
     def _retrieve(self, query: str, source: str | None = None) -> str:
         with open_query(self.corpora, str(query), "auto", self.k) as states:
@@ -152,14 +152,15 @@ class _Tools:
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:
         found = agent_actions.keyword_search(self.corpora, pattern, source, filter=self.filter)
-        return self._show(found["passages"], "No passage contains it.")
+        with open_states(self.corpora) as states:
+            passages = rate_passages(states, self.question, found["passages"])
+        return self._show(passages, "No passage contains it.")
 
     def _get_neighbors(self, source: str, locator: str, before: int = 1, after: int = 1) -> str:
         names = [one.source for one in self.shown.items if source in (one.label, one.source)]
         with open_states(self.corpora) as states:
             found = agent_actions.get_neighbors(states, [*names, source][0], locator, before, after, self.filter)
-            scores = rate_document(states, self.question, found["passages"][0]["id"])
-        passages = [one | {"score": scores.get(one["locator"], 0.0)} for one in found["passages"]]
+            passages = rate_passages(states, self.question, found["passages"])
         return self._show(passages, "It has no neighbors.")
 
     def _show(self, found: Sequence[Mapping[str, Any]], otherwise: str) -> str:

@@ -102,7 +102,7 @@ def verify_answer(
     question: str, reply: Reply, shown: Shown, by: str, usage: dict[str, int], keep_unsupported: bool
 ) -> Answer:
     """The answer of a model: the sentences of its reply that can be verified, or the refusal."""
-    verified = verify(reply.text, shown.items, question, keep_unsupported=keep_unsupported)
+    verified = verify(reply.text, shown.citable, question, keep_unsupported=keep_unsupported)
     return Answer(
         question=question,
         text=verified.text,

@@ -135,7 +135,8 @@ def _match_locator(text: str, at: int, items: Sequence[Evidence]) -> tuple[list[
     for item in items:
         for locator in _spell_locator(item):
             end = at + len(locator)
-            if text.startswith(locator, at) and (end == len(text) or not text[end].isalnum()):
+            names_another = text.startswith(";offset=", end)  # an offset that was not shown
+            if text.startswith(locator, at) and not names_another and (end == len(text) or not text[end].isalnum()):
                 if len(locator) > length:
                     best, length = [item], len(locator)
                 elif len(locator) == length and item not in best:

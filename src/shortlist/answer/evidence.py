@@ -103,10 +103,22 @@ def _find_best(
     return [each._replace(hit=_cut_window(each.hit, query)) for each in best]
 
 
-def rate_document(states: Sequence[CorpusState], question: str, id: str) -> dict[str, float]:
-    """The closeness of the passages of one document to the question, by locator."""
-    found = retrieve(states, question, "auto", MOST_PASSAGES, {"id": id}, whole=False)
-    return {each.hit.locator: each.closeness for one in found for each in _rate(one, {question}, None)}
+def rate_passages(
+    states: Sequence[CorpusState], question: str, passages: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Passages of `agent_actions` with their closeness to the question as `score`."""
+    ids = {passage["id"] for passage in passages}
+    found = (
+        retrieve(states, question, "auto", MOST_PASSAGES, {"id": {"$in": sorted(ids)}}, whole=False)
+        if ids and question.strip()
+        else []
+    )
+    scores = {
+        (each.hit.corpus, each.hit.id, each.hit.locator): each.closeness
+        for one in found
+        for each in _rate(one, {question}, None)
+    }
+    return [dict(one) | {"score": scores.get((one["corpus"], one["id"], one["locator"]), 0.0)} for one in passages]
 
 
 def _rate(found: Found, texts: Set[str], threshold: float | None) -> Iterator[_Rated]:
@@ -149,11 +161,15 @@ def _cover(question: Question, terms: frozenset[str], forms: Mapping[str, str]) 
 
 
 class Shown:
-    """All passages that were shown, in order; a passage keeps its number however often it is added."""
+    """All passages that were shown, in order; a passage keeps its number however often it is added.
+
+    `items` are the passages of documents, `citable` also has lists of sources, which have the number 0.
+    """
 
     def __init__(self, on_evidence: Callable[[Evidence], None] | None = None) -> None:
         self._on_evidence = on_evidence
         self.items: list[Evidence] = []
+        self.citable: list[Evidence] = []
         self._known: dict[tuple[str, ...], Evidence] = {}
         self._labels: dict[str, str] = {}
 
@@ -168,10 +184,18 @@ class Shown:
             warning = find_warning("\n\n".join((about.get("name", ""), about.get("context", ""), shown)))
             item = Evidence(number, self._label(source), source, place, shown, score, **about, warning=warning)
             self.items.append(item)
+            self.citable.append(item)
             self._known[key] = item
             if self._on_evidence:
                 self._on_evidence(item)
         return self._known[key]
+
+    def add_list(self, name: str, text: str) -> Evidence:
+        """Add a list of sources: it can be cited, but it is not a passage of a document."""
+        item = Evidence(0, self._label(name), name, "whole", text, 0.0, warning=find_warning(text))
+        if item not in self.citable:
+            self.citable.append(item)
+        return item
 
     def add_hits(self, hits: Iterable[tuple[Hit, float]]) -> list[Evidence]:
         return [self.add(**describe_hit(hit, score)) for hit, score in hits]

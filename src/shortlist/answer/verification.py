@@ -1,8 +1,9 @@
 """Verification of a reply: only sentences that their citations support stay in the answer.
 
 A sentence stays if it cites a passage that was shown and `claim_checks.assess` finds that the passage supports it;
-citations of anything else are removed from it. Every other sentence is dropped, with the reason. If none is left, the
-answer is the refusal. Other brackets stay as they are: `Citation.places` tells where the markers of citations are.
+citations of anything else are removed from it. Every other sentence is dropped, with the reason. A list with one
+citation, at its end, stays if each of its items is supported, or is dropped as a whole. If nothing is left, the answer
+is the refusal. Other brackets stay as they are: `Citation.places` tells where the markers of citations are.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from shortlist._text import count_of
 from shortlist.answer.citations import Catalog, Marker
-from shortlist.answer.claim_checks import WORD, Span, Statement, assess, find_spans
+from shortlist.answer.claim_checks import WORD, Assessment, Span, Statement, assess, find_spans
 from shortlist.answer.extractive.sentences import is_abbreviation
 from shortlist.answer.judge import load_judge
 from shortlist.answer.prompts import REFUSAL
@@ -34,6 +35,7 @@ _AFTER_SENTENCE = re.compile(
 )
 # The mark before an item of a list: its number, after a bullet or the mark of a heading.
 _LIST_MARK = re.compile(r"(?:(?:[-*•>]|#{1,6})\s+)?[*_]{0,2}(\d{1,3}|[a-z]|[ivx]{2,5})[.)][*_]{0,2}(?:\s+|\Z)")
+_ITEM = re.compile(rf"(?:[-*•]\s+|{_LIST_MARK.pattern})(?=\S)")
 # The headers of a table and the line below them, which belong to its first row.
 _TABLE_HEAD = re.compile(r"\|[^\n\ue000]{0,500}\n[ \t]*\|[|: \t-]{1,500}\n\s*(?=\|)")
 _OPENER = re.compile(
@@ -64,6 +66,7 @@ class _Sentence(NamedTuple):
     gap: str  # what separates it from the sentence before
     text: str  # with a placeholder for each citation
     markers: Sequence[Marker]  # of the whole reply
+    items: tuple[str, ...] = ()  # of a list with one citation, at its end
 
     @property
     def bare(self) -> str:
@@ -95,7 +98,7 @@ def verify(reply: str, evidence: Sequence[Evidence], question: str = "", *, keep
     parts: list[str] = []
     gap = ""
     is_refusal = False
-    for sentence in _split(reply, Catalog(evidence)):
+    for sentence in _join_lists(list(_split(reply, Catalog(evidence)))):
         gap = max(gap, sentence.gap, key=_GAPS.index)
         if _contains_refusal(sentence.bare):
             is_refusal = True
@@ -161,6 +164,35 @@ def _split(reply: str, catalog: Catalog) -> Iterator[_Sentence]:
         yield _Sentence(gap, whole[start:], markers)
 
 
+def _join_lists(sentences: Sequence[_Sentence]) -> Iterator[_Sentence]:
+    """The sentences; those of a list with one citation, at its end, are one."""
+    at = 0
+    while at < len(sentences):
+        end = _find_list_end(sentences, at)
+        several = sentences[at:end]
+        if sum(bool(_ITEM.match(one.text)) for one in several) > 1 and not _is_cited_earlier(several):
+            text = several[0].text + "".join(f"{one.gap}{one.text}" for one in several[1:])
+            yield several[0]._replace(text=text, items=tuple(one.bare for one in several))
+        else:
+            yield from several or sentences[at : at + 1]
+        at = max(end, at + 1)
+
+
+def _find_list_end(sentences: Sequence[_Sentence], start: int) -> int:
+    """Where the list that begins at a sentence ends: at the first line that is not an item; `start` if none begins."""
+    end = start
+    while end < len(sentences) and (
+        _ITEM.match(sentences[end].text) if end == start or "\n" in sentences[end].gap else end > start
+    ):
+        end += 1
+    return end
+
+
+def _is_cited_earlier(sentences: Sequence[_Sentence]) -> bool:
+    """Whether a sentence of a list before its last one has a citation."""
+    return any(one.own_markers for one in sentences[:-1])
+
+
 def _is_next_item(number: str, numbers: set[int], *, begins_line: bool) -> bool:
     """Whether the number of a list item follows one of those before it, which then include it; letters always do."""
     if not number.isdecimal():
@@ -181,20 +213,49 @@ def _check(sentence: _Sentence, question: str) -> Claim:
     if not cited:
         reason = f"It cites {markers[0].text[:80]}, which was not shown." if markers else _UNCITED
         return Claim(sentence.bare, (), "unsupported", reason)
-    if len(sentence.bare) > LONGEST_SENTENCE:
+    if max(map(len, sentence.items or [sentence.bare])) > LONGEST_SENTENCE:
         reason = f"It has more than {LONGEST_SENTENCE:,} characters, the limit of a sentence."
         return Claim(sentence.bare, (), "unsupported", reason)
-    head = _TABLE_HEAD.match(sentence.text)
-    mark = head.end() if head else _mark_length(sentence.bare)
-    opener = _OPENER.match(sentence.bare, mark)
-    statement = Statement(sentence.bare[opener.end() if opener else mark :], cited, question)
-    found = assess(statement)
-    if found.support != "quoted" and (judge := load_judge()):
-        found = assess(statement, judge.rate_claim(statement.text, cited))
-    text, places = _render(sentence)
-    citations = tuple(cite(item, find_spans(statement, item), places[item]) for item in cited)
+    statements = [_strip(item) for item in sentence.items or (sentence.bare,)]
+    found = _assess_all(statements, cited, question)
+    if len(cited) > 1 and found.support != "unsupported":
+        cited = _narrow(statements, cited, question)
+        found = _assess_all(statements, cited, question)
+    text, places = _render(sentence, cited)
+    spans = {item: sorted({s for one in statements for s in find_spans(Statement(one, cited), item)}) for item in cited}
+    citations = tuple(cite(item, spans[item], places[item]) for item in cited)
     warned = "" if any(not item.warning for item in cited) else _WARNED
     return Claim(text, citations, found.support, found.reason or warned, found.missing)
+
+
+def _strip(sentence: str) -> str:
+    """A sentence without the mark of a list, the head of a table and an opener."""
+    head = _TABLE_HEAD.match(sentence)
+    mark = head.end() if head else _mark_length(sentence)
+    opener = _OPENER.match(sentence, mark)
+    return sentence[opener.end() if opener else mark :]
+
+
+def _assess_all(statements: Sequence[str], cited: tuple[Evidence, ...], question: str) -> Assessment:
+    """The assessment of the items of a list, or of one sentence: the first that is unsupported decides."""
+    assessments = []
+    for text in statements:
+        statement = Statement(text, cited, question)
+        found = assess(statement)
+        if found.support != "quoted" and (judge := load_judge()):
+            found = assess(statement, judge.rate_claim(text, cited))
+        if found.support == "unsupported":
+            return (
+                found._replace(reason=f"{text.strip()!r} in the list: {found.reason}") if len(statements) > 1 else found
+            )
+        assessments.append(found)
+    return min(assessments, key=lambda one: one.support == "quoted")
+
+
+def _narrow(statements: Sequence[str], cited: tuple[Evidence, ...], question: str) -> tuple[Evidence, ...]:
+    """The cited passages that support the sentence by themselves or, if only several do together, all."""
+    alone = [item for item in cited if _assess_all(statements, (item,), question).support != "unsupported"]
+    return tuple(alone) or cited
 
 
 def _mark_length(text: str) -> int:
@@ -206,12 +267,16 @@ def cite(item: Evidence, spans: Iterable[Span], places: Iterable[Span]) -> Citat
     return Citation(item.number, item.marker, item.source, item.locator, tuple(spans), tuple(places))
 
 
-def _render(sentence: _Sentence) -> tuple[str, dict[Evidence, list[Span]]]:
+def _render(sentence: _Sentence, cited: Sequence[Evidence]) -> tuple[str, dict[Evidence, list[Span]]]:
     """The sentence as shown, and the places of each citation in it.
 
-    An opener such as "Based on the documents" and citations of what was not shown are left out.
+    An opener such as "Based on the documents" and citations of other passages than the cited ones are left out.
     """
-    text = _PLACEHOLDER.sub(lambda place: place.group() if sentence.marker_at(place).cited else "", sentence.text)
+
+    def keep(place: re.Match[str]) -> str:
+        return place.group() if any(item in cited for item in sentence.marker_at(place).cited) else ""
+
+    text = _PLACEHOLDER.sub(keep, sentence.text)
     mark = _mark_length(text)
     if opener := _OPENER.match(text, mark):
         text = text[:mark] + text[opener.end()].upper() + text[opener.end() + 1 :]
@@ -222,7 +287,7 @@ def _render(sentence: _Sentence) -> tuple[str, dict[Evidence, list[Span]]]:
     for place in _PLACEHOLDER.finditer(text):
         shown += text[last : place.start()]
         last = place.end()
-        for item in sentence.marker_at(place).cited:
+        for item in (item for item in sentence.marker_at(place).cited if item in cited):
             places.setdefault(item, []).append((len(shown), len(shown) + len(item.marker)))
             shown += item.marker
     return shown + text[last:], places
@@ -263,7 +328,10 @@ class Stream:
         reply = "".join(self._pieces)
         before, bracket, inside = reply.rpartition("[")
         sentences = list(_split(before if bracket and "]" not in inside else reply, Catalog(self.evidence)))
-        return "".join(f"{one.gap}{one.as_written}" for one in sentences[:-1])
+        last = next((at for at in range(len(sentences)) if _find_list_end(sentences, at) == len(sentences)), -1)
+        if last < 0 or _is_cited_earlier(sentences[last:]):
+            last = len(sentences) - 1  # no list that may have one citation, at its end
+        return "".join(f"{one.gap}{one.as_written}" for one in sentences[: max(last, 0)])
 
     def reset(self) -> None:
         """Forget the reply so far, which was not the answer."""

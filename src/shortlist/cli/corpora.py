@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
 from shortlist.cli.output import Output
 from shortlist.errors import CorpusNotFound
@@ -16,7 +17,7 @@ from shortlist.sources.mcp_servers.mcp_config import pending_files
 
 def apply_learning() -> None:
     """Apply the setting `usage.learn` to all corpora of this process, if anything sets it."""
-    if os.environ.get("SHORTLIST_LEARN", "").strip() or Path("settings.yaml").is_file():
+    if os.environ.get("SHORTLIST_LEARN", "").strip() or find_in_project("settings.yaml").is_file():
         from shortlist._settings import load_learning  # noqa: PLC0415  # imports pydantic
 
         Corpus.learning = load_learning()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+from shortlist._projects import stored_name
 from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
@@ -300,7 +301,7 @@ def create_corpus(
         raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
     folder = None if in_memory else corpus_folder(name, path)
     own = name or (folder.name if folder else "in memory")
-    location = find_location(folder, own, engine) if folder else Location(None, own)
+    location = find_location(folder, stored_name(own), engine) if folder else Location(None, own)
     chosen = EmbedderBinding(own, folder)
     opened = location.open(chosen)
     if opened is None:
@@ -332,7 +333,7 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str 
     """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so."""
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
-    location = find_location(folder, own, engine)
+    location = find_location(folder, stored_name(own), engine)
     chosen = EmbedderBinding(own, folder)
     opened = location.open(chosen)
     if opened is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from shortlist._paths import data_dir
+from shortlist._projects import SKILLS, stored_name
 from shortlist._text import clean
 from shortlist.errors import InputError
 
@@ -40,7 +41,10 @@ def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
 
 
 def corpus_dir(name: str) -> Path:
-    """The folder of a named corpus: the name itself, with characters that a file system might refuse as %XX."""
+    """The folder of a named corpus: the name itself, with characters that a file system might refuse as %XX.
+
+    `skills` is in every project the name of another corpus.
+    """
     if not name.strip() or len(name) > 100:
         raise InputError(f"A corpus name must have 1 to 100 characters, not {len(name)}.")
     if clean(name) != name:
@@ -57,13 +61,21 @@ def full_name(name: str) -> str:
 
 
 def stored_corpora() -> dict[str, Path]:
-    """The folders in the data directory by the names of their corpora; one whose name was too long, by its path."""
+    """The folders in the data directory by the names of their corpora.
+
+    One whose name was too long, or is now that of another corpus, is listed by its path.
+    """
     try:
         folders = sorted(folder for folder in _corpora_dir().iterdir() if folder.is_dir())
     except OSError:
         return {}
-    named = [(unquote(folder.name), folder) for folder in folders]
+    named = [(_given_name(unquote(folder.name)), folder) for folder in folders]
     return {name if _folder_name(name) == folder.name else str(folder): folder for name, folder in named}
+
+
+def _given_name(name: str) -> str:
+    """The name that a corpus is opened by, of that which it is stored under."""
+    return SKILLS if name.startswith(f"{SKILLS}@") and name == stored_name(SKILLS) else name
 
 
 def _corpora_dir() -> Path:
@@ -71,6 +83,7 @@ def _corpora_dir() -> Path:
 
 
 def _folder_name(name: str) -> str:
+    name = stored_name(name)
     folder = "".join(letter if letter.isalnum() else quote(letter, safe=" @+,=") for letter in name)
     if not folder.strip("."):
         folder = folder.replace(".", "%2E")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from shortlist._projects import project_folders
 from shortlist.errors import InputError
-from shortlist.sources.projects import project_folders
 
 Scope = Literal["user", "project"]
 Files = str | list[str]  # of several files the first that exists counts, or the last one

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from shortlist._limits import check_length
@@ -31,13 +31,27 @@ def tokenize(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Index:
-    """Passages and the postings of their words; immutable. Searches read the postings, not the counts."""
+    """Passages and the postings of their words; immutable. Searches read the postings, not the counts.
+
+    `docs`, `tf`, `df`, `dl`, `avgdl` and `n` are attributes and keys: `index.tf` is `index["tf"]`.
+    """
 
     docs: list[dict[str, Any]]
     lexical: Lexical = field(repr=False)
 
     def __len__(self) -> int:
         return self.n
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def keys(self) -> tuple[str, ...]:
+        return ("docs", "tf", "df", "dl", "avgdl", "n")
 
     @property
     def n(self) -> int:
@@ -84,6 +98,12 @@ def search(index: Index, query: str, k: int) -> list[dict[str, Any]]:
     return [{**deepcopy(index.docs[position]), "score": score} for position, score in best]
 
 
+def _search_up_to(index: Index, default: int, query: str, top_k: Any = None) -> list[dict[str, Any]]:
+    """`search` with a number that is capped at the number of passages."""
+    k = default if top_k is None else parse_count(top_k, "top_k", most=max(len(index), 1))
+    return search(index, query, k)
+
+
 class InMemoryDocs(AgentTool):
     """A tool that searches a few passages: a call with a query returns [{"text", "meta", "score"}], best first."""
 
@@ -91,10 +111,7 @@ class InMemoryDocs(AgentTool):
         index = build_index(docs)
         most = max(len(index), 1)
         default = parse_count(top_k, "top_k", most=most)
-
-        def run(query: str, top_k: Any = None) -> list[dict[str, Any]]:
-            return search(index, query, default if top_k is None else parse_count(top_k, "top_k", most=most))
-
+        run = partial(_search_up_to, index, default)
         top_k_text = f"Maximum number of passages to return (default {default})."
         parameters = search_parameters("What to search for.", top_k_text, default, most)
         super().__init__(name, description, parameters, run)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from shortlist._limits import check_length
-from shortlist._settings import SOURCE, BM25SSettings, retriever_settings
+from shortlist._settings import SOURCE, BM25SSettings, collect_values, retriever_settings
 from shortlist._text import clean, count_of
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError, SourceError
@@ -50,8 +50,8 @@ class BM25SRetriever:
     keeps its documents, and the file is read only by `reload_documents`. All methods are thread-safe.
 
     Settings that are not given come from the environment (BM25S_TEMPERATURE, BM25S_IGNORE_ZERO, BM25S_CUTOFF), then
-    from settings.yaml in the current folder, then from the defaults; so do the file and its encoding
-    (`documents.source` and `documents.encoding` in settings.yaml) without a `document_file`.
+    from the nearest settings.yaml of the project, then from the defaults; so do the encoding of the file
+    (`documents.encoding`) and, without a `document_file`, the file (`documents.source`).
     """
 
     def __init__(
@@ -69,6 +69,8 @@ class BM25SRetriever:
             if not is_named:
                 document_file, is_named = configured.source, configured.source_must_exist
                 encoding = encoding or configured.encoding
+        if encoding is None and document_file is not None and corpus is None:
+            encoding = collect_values(("documents",)).validate().documents.encoding
         self.update_settings(settings)
         self.document_file = document_file
         self.encoding = encoding or "utf-8"
@@ -79,6 +81,21 @@ class BM25SRetriever:
                 raise InputError(f"The corpus {corpus.name!r} splits documents into parts. Use retriever_corpus(path).")
         elif document_file is not None and (is_named or Path(document_file).exists()):
             self.reload_documents()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The documents or, if they are stored, the folder of the corpus: copies and pickles open it again."""
+        corpus, config = self.corpus, self.corpus.config
+        state = {name: value for name, value in vars(self).items() if name != "corpus"}
+        if corpus.path:
+            return state | {"path": corpus.path.absolute()}
+        return state | {"documents": list(corpus), "options": {"analyzer": config.analyzer, "scoring": config.scoring}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        documents, path, options = (state.pop(name, None) for name in ("documents", "path", "options"))
+        corpus = create_corpus(path=path, in_memory=path is None, embedder="none", **options or {})
+        vars(self).update(state, corpus=corpus)
+        if documents:
+            corpus.add(documents, strict=True)
 
     def retrieve_documents(
         self,
@@ -177,9 +194,10 @@ def read_catalog(path: Path, encoding: str = "utf-8") -> list[Document]:
     for number, entry in enumerate(tools_in_catalog(path.expanduser(), encoding), 1):
         record = to_record(entry)
         if isinstance(record, Problem):
-            problems.append(f"entry {number} ({record.id}): {record.reason}")
+            place = "" if isinstance(entry, Problem) else f"Entry {number} ({record.id}): "
+            problems.append(f"{place}{record.reason}")
         elif documents.setdefault(clean(entry.id), cast(Document, entry)) is not entry:
-            problems.append(f"entry {number} ({record.document.id}): its id is not unique.")
+            problems.append(f"Entry {number} ({record.document.id}): its id is not unique.")
     if problems:
         more = f" And {len(problems) - 10} more." if len(problems) > 10 else ""
         raise SourceError(f"{path} was not loaded. {' '.join(problems[:10])}{more}")

@@ -90,15 +90,15 @@ class SimpleEmbedder:
         self._num_docs = len(documents)
         self._vocab = sorted(df)
         self._vocab_index = {token: at for at, token in enumerate(self._vocab)}
-        self._idf = [math.log((self._num_docs + 1) / (df[token] + 1)) + 1 for token in self._vocab]
+        self._idf = {token: math.log((self._num_docs + 1) / (df[token] + 1)) + 1 for token in self._vocab}
 
     def embed(self, text: str) -> list[float]:
         """A unit vector; zeros if no word is known, an empty list before `fit`."""
-        vector = [0.0] * len(self._idf)
+        vector = [0.0] * len(self._vocab)
         for token, count in Counter(_tokens(text)).items():
             at = self._vocab_index.get(token)
             if at is not None:
-                vector[at] = count * self._idf[at]
+                vector[at] = count * self._idf[token]
         length = math.hypot(*vector)
         return [value / length for value in vector] if length else vector
 
@@ -152,7 +152,14 @@ class ToolIndex:
             return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        # A copy gets records of its own, since `build_index` changes them.
         vars(self).update(state, _lock=threading.Lock())
+        built = self._built.tools if self._built else ()
+        copies = {id(tool): tool.model_copy() for tool in (*self._tools.values(), *built)}
+        self._tools = {name: copies[id(tool)] for name, tool in self._tools.items()}
+        self._places = dict(self._places)
+        if self._built:
+            self._built = replace(self._built, tools=tuple(copies[id(tool)] for tool in built))
 
     def add_tool(self, tool: ToolRecord) -> None:
         """Register a copy of a tool, or replace the one with its id. It can be found after the next `build_index`."""
@@ -217,15 +224,20 @@ class ToolIndex:
 
     @classmethod
     def load(cls, path: str | Path) -> ToolIndex:
-        """The index of a file that `save` wrote."""
+        """The index of a file that `save` wrote, or of a JSON array of tools."""
         file = Path(path).expanduser()
         index = cls()
         try:
-            data = json.loads(read_regular_file(file, limit=LARGEST_DATA))
-            if data["format"] != FORMAT:
-                raise ValueError(f"its format is {data['format']!r}, but this version of shortlist reads {FORMAT}")
-            for tool in map(ToolRecord.model_validate, data["tools"]):
-                index._tools[tool.tool_id] = tool
+            data = json.loads(read_regular_file(file, limit=LARGEST_DATA).removeprefix(codecs.BOM_UTF8))
+            if isinstance(data, dict) and data.get("format") != FORMAT:
+                raise ValueError(f"its format is {data.get('format')!r}, but this version of shortlist reads {FORMAT}")
+            if not isinstance(tools := data["tools"] if isinstance(data, dict) else data, list):
+                raise ValueError(f"it must have a list of tools, not {type(tools).__name__}")
+            for number, tool in enumerate(tools, 1):
+                try:
+                    index.add_tool(ToolRecord.model_validate(tool))
+                except ValidationError as error:
+                    raise ValueError(f"tool {number} is not a tool: {_explain(error)}") from None
         except OSError as error:
             raise SourceError(f"The index {file} cannot be read: {error.strerror}.") from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -256,12 +268,16 @@ def read_tools(*folders: str | Path) -> tuple[list[ToolRecord], list[str]]:
         except OSError as error:
             problems.append(f"{file} cannot be read: {error.strerror}.")
         except ValidationError as error:
-            reasons = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in error.errors())
-            problems.append(f"{file} is not a tool: {'; '.join(reasons)}.")
+            problems.append(f"{file} is not a tool: {_explain(error)}.")
         else:
             if tools.setdefault(tool.tool_id, tool) is not tool:
                 problems.append(f"{file} has the tool_id {tool.tool_id!r} of an earlier file.")
     return list(tools.values()), problems
+
+
+def _explain(error: ValidationError) -> str:
+    reasons = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ") for one in error.errors())
+    return "; ".join(reasons)
 
 
 class _Vectors:

@@ -18,7 +18,8 @@ from shortlist.library import registry
 from shortlist.protocols import Progress
 from shortlist.sources import OF_TOOLS, CorpusSource
 
-MAY_BE_TOOLS = OF_TOOLS | {"list", "mapping", "records"}
+OF_CAPABILITIES = OF_TOOLS | {"skills", "packages"}  # what our own embedder ranks best
+MAY_BE_TOOLS = OF_CAPABILITIES | {"list", "mapping", "records"}
 
 
 def build(
@@ -37,9 +38,9 @@ def build(
     """Sync a corpus with a source: incremental, idempotent, all or nothing. `corpus.changes` reports what was done.
 
     `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder`; by default "tools" for
-    tools if onnxruntime is installed (in memory, for up to 200 of them), else "default". Changing the embedder of an
-    existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. Other options are passed
-    to `create_corpus`.
+    tools, skills and packages if onnxruntime is installed (in memory, for up to 200 of them), else "default". Changing
+    the embedder of an existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. Other
+    options are passed to `create_corpus`.
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
@@ -59,7 +60,7 @@ def build(
     if in_memory and source.kind in MAY_BE_TOOLS:
         documents = list(source)
         options["default_embedder"] = tools_model.default_in_memory(documents)
-    elif source.kind in OF_TOOLS:
+    elif source.kind in OF_CAPABILITIES:
         options["default_embedder"] = tools_model.default_for_tools()
     corpus = create_corpus(name or source.name, path=path, embedder=embedder, **options)
     try:

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from shortlist._projects import GLOBAL_INDEX, project_index
 from shortlist._text import clean
 from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import SourceError
@@ -21,7 +22,6 @@ from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.location import find_corpus_file
 from shortlist.index.text.chunking import split
 from shortlist.sources import CorpusSource
-from shortlist.sources.projects import GLOBAL_INDEX, project_index
 
 # A batch ends after this number of files or characters, whichever comes first.
 BATCH_FILES = 200

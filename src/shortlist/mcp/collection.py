@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import shortlist
+from shortlist._projects import is_of_another_project
 from shortlist._text import count_of, did_you_mean
 from shortlist.documents import Problem
 from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, SourceError
@@ -18,7 +19,6 @@ from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.sources import CorpusSource
-from shortlist.sources.projects import is_of_another_project
 from shortlist.sources.skills import find_pending
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ def read(corpus: Searchable, id: str, locator: str | None = None, offset: int = 
         holder, hit = hits[0]
         shown: dict[str, Any] = {"id": id, **{key: getattr(hit, key) for key in ("corpus", "kind", "name", "source")}}
         if locator:
-            near = get_neighbors([holder], name_of(hit), locator)["passages"]
+            near = _read_around([holder], name_of(hit), locator, 1, 1, None)
             (about,) = disclose(hit)
             text = "\n\n".join(passage["text"] for passage in near)
             return shown | {"locator": locator, "text": text} | origin_of(about)
@@ -110,7 +110,7 @@ def keyword_search(
                 if wanted in (None, name_of(passage)):
                     at = fold(passage.text).find(wanted_text)
                     if at >= 0:
-                        found.append(_of_passage(passage, one.name, at) | {"score": 1.0})
+                        found.append(_of_passage(passage, one.name, at))
                 if len(found) >= limit or (count % _MEASURED_EVERY == 0 and time.monotonic() > ends):
                     return {"pattern": pattern, "passages": found, "complete": False}
     return {"pattern": pattern, "passages": found, "complete": True}
@@ -124,7 +124,19 @@ def get_neighbors(
     after: int = 1,
     filter: Filter | None = None,
 ) -> dict[str, Any]:
-    """A passage with up to three passages before and after it, within its page, row or file."""
+    """Up to three passages before and after one, within its page, row or file."""
+    near = _read_around(states, source, locator, before, after, filter)
+    return {
+        "source": near[0]["source"],
+        "locator": locator,
+        "passages": [passage for passage in near if passage["locator"] != locator],
+    }
+
+
+def _read_around(
+    states: Sequence[CorpusState], source: str, locator: str, before: int, after: int, filter: Filter | None
+) -> list[dict[str, Any]]:
+    """A passage and its neighbors; with the locator of a page, row or file, its first passages."""
     for name, count in (("before", before), ("after", after)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise InputError(f"{name} must be an integer from 0 to {MOST_NEIGHBORS}, not {count!r}.")
@@ -133,8 +145,7 @@ def get_neighbors(
         near = state.neighbors(wanted, locator, min(before, MOST_NEIGHBORS), min(after, MOST_NEIGHBORS))
         permitted = allowed(state, filter)
         if near and (permitted is None or state.permits(near[0].document_id, permitted)):
-            passages = [_of_passage(passage, one.name) for passage in near]
-            return {"source": wanted, "locator": locator, "passages": passages}
+            return [_of_passage(passage, one.name) for passage in near]
     raise CorpusNotFound(f"No passage {locator!r} in {wanted!r}. Use a locator from a search result.")
 
 

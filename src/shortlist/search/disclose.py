@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from shortlist._limits import check_canceled
+from shortlist._projects import project_folders
 from shortlist._telemetry import traced
 from shortlist._text import clean
 from shortlist.documents import Document, Metadata, Passage
@@ -16,7 +17,6 @@ from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Selection
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
-from shortlist.sources.projects import project_folders
 from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import USUAL_PLACES, describe_origin, holds_home, read_skill_file, usual_roots
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shortlist._telemetry import traced
+from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 from shortlist.index.config import Floor
 from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import State
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
@@ -35,6 +37,9 @@ MinScore = float | Literal["auto"] | None
 STRATEGY = "adaptive"
 K = 10
 
+SELECT_OPTIONS = ("rel", "gap_ratio", "temperature", "cutoff")  # of `select`, besides those that discover names
+OPTIONS = (*SELECT_OPTIONS, "mode", "k", "filter", "strategy", "max_k", "min_score", "level", "loader", "roots")
+
 
 @traced("discover", lambda found: {"mode": found.mode, "selected": len(found.results)})
 def discover(
@@ -48,6 +53,7 @@ def discover(
     max_k: int | None = None,
     min_score: MinScore = "auto",
     level: Level = "metadata",
+    disclose_level: Level | None = None,
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
     progress: Progress | None = None,
@@ -62,7 +68,13 @@ def discover(
     the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
     an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
     `loader` and `roots` to `disclose`; other options to `select`: rel, gap_ratio, temperature, cutoff.
+    `disclose_level` is another name of `level`.
     """
+    if unknown := [name for name in selection if name not in SELECT_OPTIONS]:
+        raise TypeError(
+            f"discover() got an unexpected keyword argument {unknown[0]!r}.{did_you_mean(unknown[0], OPTIONS)}"
+        )
+    level = disclose_level or level
     chosen, candidates = find(
         corpus, query, mode, k, filter, strategy, min_score,
         max_k=max_k, progress=progress, reads_all=level != "metadata", **selection,
@@ -183,6 +195,10 @@ class _Judged:
             advice.append(f"If you meant {near[0].name}, search for it by name.")
         if not any(searched.values()):
             advice.append("Nothing is indexed yet. Build the corpus first.")
+        kinds = {hit.kind for hit in near}
+        advice += dict.fromkeys(
+            note for one in self.found if (note := suggest_embedder(kinds, one.state.config.embedder_name))
+        )
         return {
             "near_misses": [hit.brief() for hit in near],
             "searched": searched,

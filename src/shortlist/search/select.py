@@ -56,12 +56,12 @@ def select(
 ) -> Selection:
     """Select a subset of the hits, or abstain if the best score is below `min_score`.
 
-    Strategies:
+    No strategy and no function selects more than `max_k` hits (default 3; "adaptive": 5). Strategies:
 
-    - "adaptive": hits that are nearly as relevant as the best, at most 5: one if it is clearly ahead; with `max_k`, the
-      first `max_k`
-    - "conservative": hits that score at least `rel` of the best, at most `max_k` (default 3)
-    - "top_k": the first `max_k` (default 3)
+    - "adaptive": hits that are nearly as relevant as the best, or only the best if it is clearly ahead; with `max_k`,
+      the first `max_k`
+    - "conservative": hits that score at least `rel` of the best, duplicates last
+    - "top_k": the first `max_k`
     - "rel_threshold": hits that score at least `rel` of the best
     - "abs_threshold": hits that score at least `min_score`
     - "score_gap": hits before the first drop below `gap_ratio` of the previous score
@@ -101,6 +101,10 @@ def select(
         why = f"chosen by {name}" if kept else f"{name} chose none"
         if isinstance(chosen, _ByFallback):
             why, signals["fallback"], signals["error"] = chosen.reason, chosen.fallback, chosen.error
+    if not (strategy == "adaptive" and max_k is None):
+        most = max_k or getattr(selector, "max_k", MAX_K)
+        if len(kept) > most:
+            kept, why = kept[:most], f"{why}, at most {most}"
     signals["selected"] = len(kept)
     candidates = count_of(len(hits), "candidate")
     return Selection(
@@ -185,7 +189,7 @@ def _keep_adaptively(hits: list[Hit], options: _Options) -> Kept:
         return _keep_first(hits, options)
     best = max(map(_log_odds, hits))
     near: list[Hit] = []
-    for hit in hits:
+    for hit in (hit for hit in hits if hit.score > 0):
         is_copy = any(hit.corpus != other.corpus and is_duplicate(hit, other) for other in near)
         if hit is hits[0] or (_log_odds(hit) >= best - NEAR_ODDS and not is_copy):
             near.append(hit)
@@ -224,7 +228,7 @@ def _keep_above(hits: list[Hit], options: _Options) -> Kept:
 def _keep_before_gap(hits: list[Hit], options: _Options) -> Kept:
     for at in range(1, len(hits)):
         line = options.gap_ratio * hits[at - 1].score
-        if hits[at].score < line:
+        if hits[at].score < line or hits[at - 1].score <= 0:
             return hits[:at], f"the next score is below {options.gap_ratio:g} of the previous one", line
     return hits, f"no score is below {options.gap_ratio:g} of the previous one", None
 
@@ -329,6 +333,7 @@ def make_llm_selector(
             log.warning("llm_selector: %s.", chosen.reason)
             return chosen
 
+    llm_selector.max_k = max_k  # type: ignore[attr-defined]  # `select` caps at it unless it has a cap of its own
     return llm_selector
 
 
@@ -343,10 +348,14 @@ def as_prompt_function(llm: LLM | Callable[[str], str]) -> Callable[[str], str]:
 
 
 def _parse_choice(text: str, hits: list[Hit]) -> list[Hit]:
+    """The hits that a reply names, by number or by id: a JSON list, or one id per line."""
+    by_choice: dict[Any, Hit] = {str(at): hit for at, hit in enumerate(hits, 1)} | {hit.id: hit for hit in hits}
     found = re.search(r"\[[^\[\]]*\]", text)
-    if not found:
+    if found:
+        choices = [str(choice) for choice in json.loads(found.group())]
+    elif not (choices := [line.strip(" -\t") for line in text.splitlines() if line.strip(" -\t") in by_choice]):
         raise ValueError("no list in the reply")
-    numbers = dict.fromkeys(int(number) for number in json.loads(found.group()))
-    if any(not 1 <= number <= len(hits) for number in numbers):
-        raise ValueError("a number outside the list of candidates")
-    return [hits[number - 1] for number in numbers]
+    unknown = [choice for choice in choices if choice not in by_choice]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is neither a number nor an id of a candidate")
+    return [by_choice[choice] for choice in dict.fromkeys(choices)]

@@ -26,6 +26,7 @@ class BM25SClient:
 
     def __init__(self, base_url: str = URL, *, token: str | None = None, timeout: float = TIMEOUT) -> None:
         self.base_url = base_url.rstrip("/")
+        self.timeout = timeout
         self._client = JsonClient(self.base_url, self._error, key=token or "", timeout=timeout)
 
     def retrieve(
@@ -44,9 +45,13 @@ class BM25SClient:
         """Add a Document, or a mapping with its fields; keywords and metadata are optional. The same id replaces."""
         return self._send("POST", "/documents", _to_dict(document))
 
-    def index_documents(self, documents: Iterable[Document | Mapping[str, Any]] | None = None) -> dict[str, Any]:
-        """Replace all documents with these; without any, rebuild the index of the present ones."""
-        body = {} if documents is None else {"documents": [_to_dict(document) for document in documents]}
+    def index_documents(
+        self, documents: Iterable[Document | Mapping[str, Any]] | None = None, rebuild: bool = True
+    ) -> dict[str, Any]:
+        """Replace all documents with these or, without `rebuild`, add them; without any, rebuild the index."""
+        body: dict[str, Any] = {"rebuild": rebuild}
+        if documents is not None:
+            body["documents"] = [_to_dict(document) for document in documents]
         return self._send("POST", "/index", body)
 
     def get_documents(self) -> dict[str, Any]:
@@ -93,6 +98,8 @@ class BM25SClient:
     def reload(self) -> dict[str, Any]:
         """Make the service read the document file again."""
         return self._send("POST", "/reload")
+
+    reload_documents = reload_index = reload
 
     def close(self) -> None:
         self._client.close()

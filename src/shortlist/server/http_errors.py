@@ -128,7 +128,8 @@ def handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def answer_invalid(request: Request, error: RequestValidationError) -> Response:
         errors = [
-            {"where": ".".join(map(str, one["loc"])), "message": _message(one, request)} for one in error.errors()
+            {"where": ".".join(map(str, _place_of(one, error.body))), "message": _message(one, request)}
+            for one in error.errors()
         ]
         first = "; ".join(f"{item['where']}: {item['message']}" for item in errors[:5])
         return make_problem(request.scope, 422, f"The request is not valid. {first}.", errors=errors)
@@ -153,6 +154,12 @@ def _methods_at(request: Request, of_route: str) -> list[str]:
     others = (route.methods or () for route in routes if route.matches(request.scope)[0] is not Match.NONE)
     methods = set(filter(None, of_route.split(", "))).union(*others)
     return sorted(methods | {"HEAD"} if "GET" in methods else methods)
+
+
+def _place_of(item: Mapping[str, Any], body: Any) -> tuple[str | int, ...]:
+    """Where an error is; in a single document that stands for a list of one, without its number."""
+    place: tuple[str | int, ...] = item["loc"]
+    return (place[0], *place[2:]) if place[:2] == ("body", 0) and isinstance(body, Mapping) else place
 
 
 def _message(item: Mapping[str, Any], request: Request) -> str:

@@ -1,4 +1,4 @@
-"""The configured language model: from the environment, `.env` in the current folder, or `llm` in its settings.yaml.
+"""The configured language model: from the environment, the nearest `.env` of the project, or `llm` in settings.yaml.
 
 SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY. The usual
 ones count only if a model is configured: an address or a key may be there for another program.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from dotenv import dotenv_values
 
+from shortlist._projects import find_in_project
 from shortlist._settings import FILE, USUAL, VARIABLES, Llm, Values, read_file
 from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
@@ -43,11 +44,14 @@ def load_llm_settings(*, files: bool = True) -> ChosenLlm:
     return chosen._replace(llm=Llm()) if chosen.request and not chosen.request.is_confirmed else chosen
 
 
-def choose_llm(folder: Path = Path(), *, files: bool = True) -> ChosenLlm:
-    """The values in force, each from its most trusted origin; without `files`, from the environment alone."""
-    file, dotenv = folder / FILE, folder / DOTENV
+def choose_llm(folder: Path | None = None, *, files: bool = True) -> ChosenLlm:
+    """The values in force, each from its most trusted origin; without `files`, from the environment alone.
+
+    The files are those of a folder, or the nearest ones of the current project.
+    """
+    file, dotenv = (find_in_project(name) if folder is None else folder / name for name in (FILE, DOTENV))
     in_file = read_file(file, ("llm",)) if files and file.exists() and not file.is_dir() else {}
-    environments = [("the environment", 2, os.environ), *([(DOTENV, 1, _read_dotenv(folder))] if files else [])]
+    environments = [("the environment", 2, os.environ), *([(DOTENV, 1, _read_dotenv(dotenv))] if files else [])]
 
     def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, Candidate]]:
         return [
@@ -84,7 +88,7 @@ def choose_llm(folder: Path = Path(), *, files: bool = True) -> ChosenLlm:
 
 def find_ignored_variable(llm: Llm) -> str:
     """The usual variable that is ignored because no model is configured; empty if there is none."""
-    places = () if llm.model else (os.environ, _read_dotenv(Path()))
+    places = () if llm.model else (os.environ, _read_dotenv(find_in_project(DOTENV)))
     return next((name for name in USUAL if any((place.get(name) or "").strip() for place in places)), "")
 
 
@@ -101,8 +105,7 @@ def connect(llm: Llm) -> OpenAIChat | None:
     return OpenAIChat(llm.url or OPENAI, llm.model, key, llm.fallback)
 
 
-def _read_dotenv(folder: Path) -> Mapping[str, str | None]:
-    path = folder / DOTENV
+def _read_dotenv(path: Path) -> Mapping[str, str | None]:
     if not path.exists() or path.is_dir():
         return {}
     try:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shortlist._projects import folder_name
 from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
 from shortlist.sources.folder import read_folder
 from shortlist.sources.mcp_servers.mcp_client import TIMEOUT, read_servers, servers_at
 from shortlist.sources.packages import read_packages
-from shortlist.sources.projects import folder_name
 from shortlist.sources.skills import read_reports, read_skills
 from shortlist.sources.tools.openapi import read_openapi
 from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from shortlist._plain import load_yaml
+from shortlist._projects import project_folders, project_root
 from shortlist._text import printable
 from shortlist.documents import Document, Metadata, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import SourceError
@@ -17,7 +18,6 @@ from shortlist.safety.confirmations import is_confirmed
 from shortlist.safety.prompt_injection import find_orders, find_warning
 from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file, read_text
 from shortlist.sources.folder import read_folder, skip
-from shortlist.sources.projects import project_folders, project_root
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")

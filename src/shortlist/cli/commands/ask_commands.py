@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import click
 
 import shortlist
 from shortlist._paths import data_dir, make_folder
+from shortlist._projects import GLOBAL_INDEX, project_index, project_root
 from shortlist._redact import redact
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
@@ -27,7 +28,6 @@ from shortlist.results import Answer
 from shortlist.server.llm_settings import choose_llm, connect, find_ignored_variable, load_llm_settings
 from shortlist.server.service_settings import load_answer_settings
 from shortlist.sources.folder import count_files
-from shortlist.sources.projects import GLOBAL_INDEX, project_index, project_root
 
 HISTORY_LINES = 1000
 
@@ -35,7 +35,9 @@ HISTORY_LINES = 1000
 def ingest(
     out: Output, paths: Sequence[str], index_dir: str | None, shared: bool, embedder: Any, engine: Any, **chunks: Any
 ) -> int:
-    chunks = _load_settings(chunks).model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
+    settings = _load_settings(chunks)
+    index_dir = index_dir or (None if shared else settings.index_dir)
+    chunks = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
     began = time.perf_counter()
     with out.progress("ingesting files") as bar:
         total = sum(count_files(Path(path).expanduser()) for path in paths) if bar else 0
@@ -46,6 +48,7 @@ def ingest(
             bar(done.files, total, note) if bar else None
 
         chunks |= {"path": index_dir, "embedder": embedder, "engine": engine, "progress": report}
+        chunks |= {"default_embedder": settings.embedder} if settings.embedder else {}
         corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **chunks)
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
@@ -57,24 +60,22 @@ def ingest(
 
 
 def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    talk = _start_chat(out, agent, **given)
+    talk, used = _start_chat(out, agent, **given)
     answer = talk.ask(" ".join(question))
     if not (out.as_json or sys.stdout.isatty()):
         write(f"{answer.text}\n")
-    _show(out, answer, talk.llm)
+    _show(out, answer, used)
     return ABSTAINED if answer.refused else OK
 
 
 def chat(out: Output, agent: bool, **given: Any) -> None:
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
-    talk = _start_chat(out, agent, **given)
-    llm: Any = talk.llm
+    talk, _ = _start_chat(out, agent, **given)
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
-    by = f"{llm.model} at {llm.url}" if llm else "sentences of the documents, since no language model is used"
-    out.note(f"Answers by {by}. Enter /reset to start a new conversation, /exit to end it.")
+    out.note("Enter /reset to start a new conversation, /exit to end it.")
     with _line_editing():
         _converse(out, talk, _read_lines())
 
@@ -105,14 +106,14 @@ def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
         write("\n")
     if answer.broke_off:
         out.warn(f"The answer is incomplete: {answer.broke_off}")
-    _show(out, answer, talk.llm)
+    _show(out, answer, {})
 
 
-def _show(out: Output, answer: Answer, llm: Any) -> None:
-    """Show an answer; its text is already written if stdout is not a terminal."""
+def _show(out: Output, answer: Answer, used: Mapping[str, str]) -> None:
+    """Show an answer, and in JSON the model; its text is already written if stdout is not a terminal."""
     is_shown = not (out.as_json or sys.stdout.isatty())
     out.show(
-        answer.to_dict() | {"llm": {"model": llm.model, "url": redact(llm.url)} if llm else None},
+        answer.to_dict() | {"llm": dict(used)},
         lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
         [] if is_shown else [answer.text],
         is_text=True,
@@ -160,31 +161,38 @@ def _load_settings(given: dict[str, Any]) -> Answers:
 
 def _start_chat(
     out: Output, agent: bool, extractive: bool, index_dir: str | None, shared: bool, corpus: Sequence[str], **given: Any
-) -> shortlist.Chat:
+) -> tuple[shortlist.Chat, dict[str, str]]:
+    """A conversation, and which language model it uses or why none."""
     settings = _load_settings(given)
     limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    llm = None if extractive else _connect(out, agent)
-    turns = settings.memory_window_turns
-    return shortlist.Chat(_find_corpora(out, index_dir, shared, corpus), llm, agent=agent, window_turns=turns, **limits)
+    llm, used = (None, {"reason": "--extractive"}) if extractive else _connect(out, agent)
+    index_dir = index_dir or (None if shared else settings.index_dir)
+    corpora, turns = _find_corpora(out, index_dir, shared, corpus), settings.memory_window_turns
+    return shortlist.Chat(corpora, llm, agent=agent, window_turns=turns, **limits), used
 
 
-def _connect(out: Output, agent: bool) -> OpenAIChat | None:
+def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, dict[str, str]]:
+    """The language model, and what the answer says about it: its name and address, or why there is none."""
     ask_to_confirm(out, [choose_llm().request])
     chosen = load_llm_settings()
     llm = connect(chosen.llm)
     if llm:
-        out.note(f"shortlist: Questions and passages are sent to {redact(llm.url)} ({chosen.origin}).")
+        url = redact(llm.url)
+        out.note(f"Language model: {llm.model}. Questions and passages are sent to {url} ({chosen.origin}).")
         llm.on_wait = lambda message: out.note(f"shortlist: {message}")
-    elif agent:
+        return llm, {"model": llm.model, "url": url}
+    if agent:
         variables = "SHORTLIST_LLM_URL, SHORTLIST_LLM_MODEL and, if needed, SHORTLIST_LLM_KEY"
         advice = str(chosen.request or f"Set {variables} in the environment or in .env.")
         raise click.UsageError(f"--agent needs a language model. {advice}")
-    elif chosen.request:
-        out.warn(f"No language model is used: {chosen.request}")
+    reason = "None is configured in the environment, .env or settings.yaml of this project."
+    if chosen.request:
+        reason = str(chosen.request)
     elif variable := find_ignored_variable(chosen.llm):
-        out.note(f"No language model is used: {variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is.")
-    return llm
+        reason = f"{variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is."
+    (out.warn if chosen.request else out.note)(f"No language model is used: {reason}")
+    return None, {"reason": reason}
 
 
 def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Sequence[str]) -> list[Corpus]:

@@ -12,6 +12,7 @@ import click
 
 import shortlist
 from shortlist._paths import data_dir
+from shortlist._projects import project_index, project_root
 from shortlist._text import count_of
 from shortlist.cli.corpora import find_path_source, make_not_found, open_corpora
 from shortlist.cli.output import ERROR, OK, Output
@@ -21,7 +22,6 @@ from shortlist.index.corpus_paths import DATABASE, corpus_folder, stored_corpora
 from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, is_known, size_of
-from shortlist.sources.projects import project_index, project_root
 from shortlist.sources.skills import usual_roots
 
 # A burst of changes ends after the first time without a change, and at the latest after the second.

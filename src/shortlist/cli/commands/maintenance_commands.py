@@ -179,9 +179,8 @@ def _find_folders() -> dict[str, Path]:
 
 def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
-    keys = {name: key for name, key in VARIABLES.items() if name.startswith("SHORTLIST_")}
-    meanings = ENVIRONMENT | {name: str(FIELDS[key].description) for name, key in keys.items()}
-    secret = {"OPENAI_API_KEY", *(name for name, key in keys.items() if key in SECRETS)}
+    meanings = ENVIRONMENT | {name: str(FIELDS[key].description) for name, key in VARIABLES.items()}
+    secret = {"OPENAI_API_KEY", *(name for name, key in VARIABLES.items() if key in SECRETS)}
     values = {name: os.environ.get(name) for name in meanings}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from shortlist._projects import project_folders, project_root
 from shortlist._text import count_of, printable
 from shortlist.cli.confirming import confirm_all, render_requests
 from shortlist.cli.output import ERROR, OK, Output
@@ -17,7 +18,6 @@ from shortlist.safety.confirmations import Confirmation
 from shortlist.server.llm_settings import choose_llm
 from shortlist.server.service_settings import find_requests_in
 from shortlist.sources.mcp_servers.mcp_config import PROJECT_FILES, ConfigurationFile
-from shortlist.sources.projects import project_folders, project_root
 from shortlist.sources.skills import USUAL_PLACES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MODEL = models.DATA / "tools" / "model.onnx"
 MAX_TOKENS = 256  # the positions in the file
+TRAINED_FOR = {"tool", "skill", "package"}  # kinds of documents
 MOST_IN_MEMORY = 200  # tools, about two seconds; then "default", which takes a tenth of a second
 MOST_CACHED = 2_000  # vectors of documents, three megabytes: lists are indexed again in every call
 
@@ -27,7 +28,7 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def default_for_tools(count: int = 0, most: int = 0) -> str:
-    """The embedder of a new corpus of tools: ours, if the package that runs it is installed.
+    """The embedder of a new corpus of tools, skills or packages: ours, if the package that runs it is installed.
 
     Not for more than `most` tools if that is given: it encodes about a hundred tools per second.
     """
@@ -37,18 +38,20 @@ def default_for_tools(count: int = 0, most: int = 0) -> str:
 def default_in_memory(documents: Iterable[Document | Problem]) -> str:
     """The embedder of documents that are indexed in memory."""
     listed = [one for one in documents if isinstance(one, Document)]
-    if not listed or any(one.kind != "tool" for one in listed):
+    if not listed or any(one.kind not in TRAINED_FOR for one in listed):
         return "default"
     return default_for_tools(len(listed), MOST_IN_MEMORY)
 
 
-def suggest_embedder(kinds: Iterable[str], embedder: str) -> str:
-    """How to rank the documents of a corpus better if they are tools; "" if its embedder is the best for them."""
-    if set(kinds) != {"tool"} or not embedder.startswith("wordllama"):
+def suggest_embedder(kinds: Collection[str], embedder: str) -> str:
+    """How to rank the documents of a corpus better if they are tools, skills or packages; "" if its embedder is the
+    best for them."""
+    if not set(kinds) or not TRAINED_FOR.issuperset(kinds) or not embedder.startswith("wordllama"):
         return ""
+    ranks = f"The embedder 'tools' ranks {' and '.join(sorted(f'{kind}s' for kind in kinds))} better."
     if default_for_tools() == "tools":
-        return "The embedder 'tools' ranks tools better. Build the corpus again with it."
-    return f"The embedder 'tools' ranks tools better. Install it: {install_line('tools')}"
+        return f"{ranks} Build the corpus again with it."
+    return f"{ranks} Install it: {install_line('tools')}"
 
 
 def model_name() -> str:

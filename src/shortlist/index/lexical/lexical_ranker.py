@@ -75,6 +75,10 @@ class Lexical:
         total = sum(weight * int(length) for weight, length in zip(self.scoring.weights, sums, strict=True))
         self.average = total / self.live if self.live else 0.0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles leave out what compiled loops point to."""
+        return Lexical, ([part.detach() for part in self.parts], self.analyzer, self.scoring)
+
     @cached_property
     def _loops(self) -> CompiledParts | PlainParts:
         parts = CompiledParts if library.loops() else PlainParts

@@ -126,6 +126,12 @@ class Part:
             part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
         return part
 
+    def detach(self) -> Part:
+        """A copy without what the compiled loops have, which cannot leave this process."""
+        part = copy(self)
+        part.struct, part.name_filter, part.rooms = None, None, []
+        return part
+
     @property
     def span(self) -> slice:
         return slice(self.offset, self.offset + self.postings.size)

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from shortlist._files import stamp_of
 from shortlist._paths import config_dir, data_dir
+from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
@@ -29,7 +30,6 @@ from shortlist.sources.mcp_servers.mcp_config import (
 )
 from shortlist.sources.mcp_servers.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
 from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
-from shortlist.sources.projects import project_folders
 
 INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so that none of them runs the others again
 

@@ -63,10 +63,13 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
     def index(body: schemas.IndexBody | None = None) -> Answer:
         """Replace all documents with those that are sent or, with `from_file`, with those of the document file.
 
-        Without either, the index of the present documents is rebuilt.
+        With `rebuild` false, the documents are added to the present ones. Without documents, the index of the present
+        ones is rebuilt.
         """
         body = body or schemas.IndexBody()
         documents = None if body.documents is None else [one.to_document() for one in body.documents]
+        if documents is not None and not body.rebuild and not body.from_file:
+            return report(served.add(documents))
         return report(served.index(documents, from_file=body.from_file))
 
     @endpoints.add("GET /documents", "DocumentList", tag="catalog")
@@ -74,7 +77,7 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        return list_documents(served.corpus, q, offset, limit)
+        return {"success": True, **list_documents(served.corpus, q, offset, limit)}
 
     @endpoints.add("POST /documents", "ChangeReport", tag="catalog")
     def add_documents(body: OneOrMore) -> Answer:

@@ -80,6 +80,7 @@ class RetrieveBody(Body):
 class IndexBody(Body):
     documents: list[DocumentBody] | None = None
     from_file: bool = False
+    rebuild: bool = True
 
 
 class SettingsBody(Body):
@@ -90,6 +91,7 @@ class SettingsBody(Body):
 
 class SwitchBody(Body):
     file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
+    confirmed: bool = True  # accepted, but not needed: changes made to the catalogs stay
 
 
 class SearchBody(Body):
@@ -107,7 +109,7 @@ class DiscoverBody(SearchBody):
     min_score: Threshold = "auto"
     temperature: float = Field(default=TEMPERATURE, gt=0)
     cutoff: Percentage = CUTOFF
-    level: Level = "metadata"
+    level: Level = Field(default="metadata", validation_alias=AliasChoices("level", "disclose_level"))
 
 
 class ExplainBody(DiscoverBody):

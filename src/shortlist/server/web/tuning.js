@@ -32,19 +32,19 @@ const STRATEGIES = [
   ["", "Adaptive", "The best document, and others that are nearly as relevant: up to five."],
   ["conservative", "Conservative", "The best document and others close to it."],
   ["top_k", "Top k", "The first documents, whatever their scores."],
-  ["rel_threshold", "Relative threshold", "All documents close to the best."],
-  ["abs_threshold", "Absolute threshold", "All documents at or above the threshold."],
-  ["score_gap", "Score gap", "All documents before the first large drop."],
-  ["softmax", "Softmax", "All documents with a sufficient share."],
+  ["rel_threshold", "Relative threshold", "Documents close to the best."],
+  ["abs_threshold", "Absolute threshold", "Documents at or above the threshold."],
+  ["score_gap", "Score gap", "Documents before the first large drop."],
+  ["softmax", "Softmax", "Documents with a sufficient share."],
 ];
 export const USES = {
   "": [],
   conservative: ["rel", "max_k"],
   top_k: ["max_k"],
-  rel_threshold: ["rel"],
-  abs_threshold: [],
-  score_gap: ["gap_ratio"],
-  softmax: ["temperature", "cutoff"],
+  rel_threshold: ["rel", "max_k"],
+  abs_threshold: ["max_k"],
+  score_gap: ["gap_ratio", "max_k"],
+  softmax: ["temperature", "cutoff", "max_k"],
 };
 
 const SLIDERS = {

@@ -54,7 +54,7 @@ export class Turn {
     this.evidence = answer.evidence;
     this.citations = answer.sentences.flatMap((sentence) => sentence.citations);
     this.#draw((cite) => [answer.refused ? refusal(answer) : [], drawAnswer(answer, cite)].flat());
-    const used = new Set(this.citations.map((one) => one.number)).size;
+    const used = new Set(this.citations.map((one) => one.number).filter(Boolean)).size;
     const summary = answer.refused
       ? "Not answered"
       : `${counted(answer.sentences.length, "sentence")} from ${used} of ${counted(answer.evidence.length, "passage")}`;
@@ -105,8 +105,9 @@ export class Turn {
     if (this.text.contains(focused)) focused.focus({ preventScroll: true });
   }
 
-  #cite(at, { number, spans = [] }, claim) {
+  #cite(at, { number, marker, spans = [] }, claim) {
     const item = this.evidence[number - 1];
+    if (!item) return document.createTextNode(marker); // a list of sources, not a passage
     const button = (this.buttons[at] ??= h("button", { type: "button", class: "cite" }));
     const name = label(item);
     put(button, String(number));

@@ -18,6 +18,7 @@ from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._plain import MAX_DEPTH, is_deeper
+from shortlist._projects import project_folders
 from shortlist._redact import Secret, redact, redact_words, secrets_in_url, secrets_in_words
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
@@ -33,7 +34,6 @@ from shortlist.sources.mcp_servers.mcp_entries import (
     tool_patterns,
 )
 from shortlist.sources.mcp_servers.mcp_trust import is_trusted, key_of
-from shortlist.sources.projects import project_folders
 
 OWN_FILE = "mcp.json"  # in our configuration directory
 KEYS = ("mcpServers", "servers", "mcp_servers")

@@ -125,10 +125,12 @@ def tool_of(
 
 def _read_catalog_entry(entry: Any, where: str, source: str = "", locator: str = "whole") -> Document | Problem:
     if not isinstance(entry, Mapping):
-        return Problem(where, f"An entry is a mapping, not {type(entry).__name__}.", source)
-    missing = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
-    if missing:
-        return Problem(str(entry.get("id") or where), f"In {where}, {', '.join(missing)} must be a string.", source)
+        return Problem(where, f"In {where}, a mapping is expected, not {type(entry).__name__}.", source)
+    wrong = [key for key in ("id", "title", "content") if not isinstance(entry.get(key), str)]
+    if wrong:
+        id, reason = entry.get("id"), "is missing" if entry.get(wrong[0]) is None else "must be a string"
+        place = f"{where} ({id})" if isinstance(id, str) else where
+        return Problem(str(id or where), f"In {place}, {wrong[0]} {reason}.", source)
     fields: list[Any] = [entry.get(key) for key in ("id", "title", "content", "keywords", "metadata")]
     return Document(*fields, kind="tool", source=source, locator=locator)
 

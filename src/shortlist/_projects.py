@@ -1,4 +1,4 @@
-"""The folders of a project, and the name of its default index."""
+"""The folders of a project, and the names of the corpora that belong to it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 GLOBAL_INDEX = "documents"  # the index that all projects share, if asked for
+SKILLS = "skills"  # in every project, the name of a corpus of its own
 
-_PROJECT_PREFIX = f"{GLOBAL_INDEX}@"
 _MAX_NAME = 60
 
 
@@ -25,14 +25,30 @@ def project_root() -> Path:
     return project_folders()[-1]
 
 
+def find_in_project(name: str) -> Path:
+    """The nearest file of that name, from the current folder to the root of the project; without one, the name."""
+    if Path(name).exists():
+        return Path(name)
+    return next((folder / name for folder in project_folders()[1:] if (folder / name).is_file()), Path(name))
+
+
 def project_index() -> str:
     """The name of the project's corpus, which `ingest` fills and `query` searches by default."""
-    return _PROJECT_PREFIX + re.sub(r"[^\w.-]+", "-", folder_name(project_root()))[-_MAX_NAME:]
+    return _of_project(GLOBAL_INDEX)
+
+
+def stored_name(name: str) -> str:
+    """The name that a corpus is stored under: that of the skills is of this project."""
+    return _of_project(name) if name == SKILLS else name
+
+
+def _of_project(name: str) -> str:
+    return f"{name}@" + re.sub(r"[^\w.-]+", "-", folder_name(project_root()))[-_MAX_NAME:]
 
 
 def is_of_another_project(name: str) -> bool:
-    """Whether a corpus is the default index of a project other than this one."""
-    return name.startswith(_PROJECT_PREFIX) and name != project_index()
+    """Whether a corpus is the default index or the skills of a project other than this one."""
+    return any(name.startswith(f"{of}@") and name != _of_project(of) for of in (GLOBAL_INDEX, SKILLS))
 
 
 def folder_name(folder: Path) -> str:
