@@ -14,7 +14,9 @@ import shortlist
 from shortlist._paths import data_dir
 from shortlist._projects import project_index, project_root
 from shortlist._text import count_of
+from shortlist.cli.commands.tool_commands import tool_index_file
 from shortlist.cli.corpora import find_path_source, make_not_found, open_corpora
+from shortlist.cli.imports import import_file, usual_file
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
@@ -177,6 +179,14 @@ def register(out: Output, name: str, kind: str, **source: Any) -> None:
     for place in entry.roots:
         if "://" not in place and not Path(place).exists():
             out.note(f"shortlist: {place} does not exist yet.")
+
+
+def import_from(out: Output, system: str, replace: bool, index_file: str | None) -> int:
+    rows = import_file(usual_file(system), tool_index_file(index_file), replace=replace)
+    data = {"imported": [row._asdict() for row in rows]}
+    lines = [f"{row.name} ({row.kind}) is {row.action}. {row.note}" for row in rows]
+    out.show(data, "\n".join(lines), [row.name for row in rows if row.action != "skipped"])
+    return ERROR if all(row.action == "skipped" for row in rows) else OK
 
 
 def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:

@@ -24,7 +24,7 @@ def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_fil
     made = ToolIndex()
     for tool in tools:
         made.add_tool(tool)
-    file = _find_index(index_file)
+    file = tool_index_file(index_file)
     made.save(file)
     data = {"tools": len(tools), "index_file": str(file), "failed": wrong}
     out.show(data, f"{count_of(len(tools), 'tool', 'is indexed')}.", [tool.tool_id for tool in tools])
@@ -33,7 +33,7 @@ def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_fil
 
 
 def search(out: Output, query: str, top_k: int, tag: Sequence[str], output_format: str, index_file: str | None) -> int:
-    file = _find_index(index_file)
+    file = tool_index_file(index_file)
     if not file.exists():
         raise SourceError(f"There is no tool index at {file}. Run: shortlist tools index PATH")
     results = ToolIndex.load(file).search(SearchQuery(query_text=query, tags_filter=list(tag) or None, top_k=top_k))
@@ -47,5 +47,6 @@ def search(out: Output, query: str, top_k: int, tag: Sequence[str], output_forma
     return OK if results else ABSTAINED
 
 
-def _find_index(file: str | None) -> Path:
+def tool_index_file(file: str | None) -> Path:
+    """The tool index of the commands, or the given one."""
     return Path(file).expanduser() if file else data_dir() / "tool-index.json"
