@@ -111,7 +111,7 @@ def test_the_cosine_of_vectors() -> None:
     assert compute([1.0, 0.0], [1.0, 1.0]) == pytest.approx(1 / math.sqrt(2))
     assert (compute([1.0], [-2.0]), compute([3.0, 4.0], [3.0, 4.0])) == (-1.0, 1.0)
     assert compute([], []) == compute([0.0, 0.0], [1.0, 2.0]) == 0.0
-    with pytest.raises(ValueError, match="unequal lengths, 1 and 2"):
+    with pytest.raises(ValueError, match="length mismatch: 1 and 2"):
         compute([1.0], [1.0, 2.0])
 
 

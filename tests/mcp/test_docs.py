@@ -47,9 +47,9 @@ def test_every_block_runs_and_prints_what_is_shown(
     assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
     assert mcp_login.LOGIN_SECONDS == 5 * 60
     for number, config in enumerate((redacting, holding)):
-        server = {"command": "other-server"}
+        added = {"command": "other-server"}
         (tmp_path / f"{number}.json").write_text(
-            json.dumps(config | {"mcpServers": config["mcpServers"] | {"b": server}})
+            json.dumps(config | {"mcpServers": config["mcpServers"] | {"b": added}})
         )
     notes, other = GatewayConfig([tmp_path / "0.json"]).read().servers
     assert (notes.redacts_results, other.redacts_results) == (False, True)

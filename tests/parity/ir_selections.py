@@ -41,7 +41,7 @@ def all_of(hits: list[Any]) -> list[Any]:
 
 
 if __name__ == "__main__":
-    import ir  # type: ignore[import-not-found]
+    import ir  # type: ignore[import-untyped]
 
     def size(scores: list[float], options: dict[str, Any]) -> str:
         hits = [ir.SearchHit(str(at), "name", score, "", {}) for at, score in enumerate(scores)]

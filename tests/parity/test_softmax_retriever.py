@@ -522,7 +522,7 @@ def test_a12_the_client_has_the_names_of_the_package(client: BM25SClient) -> Non
     one, other = ({"id": id, "title": id, "content": "kettle"} for id in ("one", "other"))
     client.index_documents([one], rebuild=False)
     assert client.get_documents()["count"] == before["count"] + 1
-    client.index_documents([Document(**one).copy(), other])
+    client.index_documents([Document("one", "one", "kettle").copy(), other])
     assert [document["id"] for document in client.get_documents()["documents"]] == ["one", "other"]
     for reload in (client.reload_documents, client.reload_index):
         assert reload()

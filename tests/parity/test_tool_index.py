@@ -23,6 +23,7 @@ from shortlist import (
     ToolRecord,
 )
 from shortlist.cli import run as run_cli
+from shortlist.kits import tool_index
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 
 TOOLS = [
@@ -255,7 +256,7 @@ def test_c3_an_index_can_be_copied_after_a_search(index: ToolIndex, duplicate: A
     found = index.search(query)
     again = duplicate(index)
     assert again.search(query) == found
-    assert again.get_tool("email").embedding == index.get_tool("email").embedding
+    assert [tool.embedding for tool in again.get_all_tools()] == [tool.embedding for tool in index.get_all_tools()]
     again.add_tool(ToolRecord(tool_id="late", name="Late", description="Send flowers"))
     again.build_index()
     assert index.get_tool("late") is None
@@ -274,7 +275,7 @@ def test_c5_the_index_file_of_the_seed_is_loaded(tmp_path: Path, capsys: pytest.
     file.write_text(json.dumps([{**tool.model_dump(mode="json"), "embedding": [0.5, 0.5]} for tool in TOOLS]), "utf-8")
     index = ToolIndex.load(file)
     assert [tool.tool_id for tool in index.get_all_tools()] == [tool.tool_id for tool in TOOLS]
-    assert len(index.get_tool("email").embedding or ()) > 2  # of this index, not of the file
+    assert all(len(tool.embedding or ()) > 2 for tool in index.get_all_tools())  # of this index, not of the file
     asked = ["tools", "search", "--index-file", str(file), "--query", "send an email", "--top-k", "1"]
     assert run_cli([*asked, "--output-format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["results"][0]["tool_id"] == "email"
@@ -309,3 +310,12 @@ def test_c5_a_folder_is_indexed_and_searched(tmp_path: Path, capsys: pytest.Capt
     assert (row["rank"], row["tool_id"]) == (1, "email")
     assert run_cli([*asked, "--output-format", "text"]) == 0
     assert "Email" in capsys.readouterr().out
+
+
+def test_c2_words_and_the_text_of_a_tool_are_those_of_the_seed() -> None:
+    assert tool_index._tokenize("GPT-4o, search_web!") == ["gpt", "4o", "search", "web"]
+    assert tool_index._tokenize("... --- !!!") == []
+    tool = ToolRecord(tool_id="t", name="Mixer", description="Mixes paint", tags=["color"], capabilities=["stir"])
+    assert ToolIndex()._tool_document(tool) == "Mixer Mixes paint color stir"
+    with pytest.raises(ValueError, match="length mismatch"):
+        CosineSimilarity.compute([1.0, 2.0], [1.0])

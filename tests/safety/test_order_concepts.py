@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from bench import hostile as measured
-from shortlist.mcp.gateway import tool_catalog
+from shortlist.mcp.gateway.tool_approvals import NOT_APPROVED, Known
 from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
 from shortlist.safety import order_concepts
 from shortlist.safety.prompt_injection import find_mixed_scripts, find_orders, plain_key, visual_key
@@ -136,7 +137,8 @@ def test_the_sets_are_plain_and_small() -> None:
 def test_a_tool_that_looks_like_one_of_another_server_is_pending() -> None:
     def review(name: str, others: list[str]) -> str:
         entry = {"name": name, "description": "Reads a file.", "inputSchema": {}}
-        return next(reason for _, reason, _ in tool_catalog._review({name: entry}, {}, others))
+        known = Known({}, {"": {"first": time.time()}})
+        return next(found.reason for _, found in known.review({name: entry}, others))
 
     assert review("read_fiIe", ["read_file"]) == "Its name looks like 'read_file'."
-    assert review("read-file", ["read_file"]) == review("read_file", ["read_file"]) == ""
+    assert review("read-file", ["read_file"]) == review("read_file", ["read_file"]) == NOT_APPROVED

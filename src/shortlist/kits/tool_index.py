@@ -37,7 +37,7 @@ ANALYZER = "alphanumeric-2"
 SCORING = Scoring("tfidf")
 FORMAT = 1
 
-_tokens = get_analyzer("alphanumeric-1").terms
+_tokenize = get_analyzer("alphanumeric-1").terms
 
 
 class ToolRecord(BaseModel):
@@ -55,7 +55,7 @@ class ToolRecord(BaseModel):
         def __getattribute__(self, name: str) -> Any:
             value = super().__getattribute__(name)
             if name == "embedding" and value is None and (vectors := self.__dict__.get(_VECTORS)):
-                return vectors.embedder.embed(_text(self))
+                return vectors.embedder.embed(_describe(self))
             return value
 
 
@@ -86,7 +86,7 @@ class SimpleEmbedder:
 
     def fit(self, documents: list[str]) -> None:
         """Learn the words of these texts. Forgets all earlier texts."""
-        df = Counter(token for text in documents for token in set(_tokens(text)))
+        df = Counter(token for text in documents for token in set(_tokenize(text)))
         self._num_docs = len(documents)
         self._vocab = sorted(df)
         self._vocab_index = {token: at for at, token in enumerate(self._vocab)}
@@ -95,7 +95,7 @@ class SimpleEmbedder:
     def embed(self, text: str) -> list[float]:
         """A unit vector; zeros if no word is known, an empty list before `fit`."""
         vector = [0.0] * len(self._vocab)
-        for token, count in Counter(_tokens(text)).items():
+        for token, count in Counter(_tokenize(text)).items():
             at = self._vocab_index.get(token)
             if at is not None:
                 vector[at] = count * self._idf[token]
@@ -110,7 +110,7 @@ class CosineSimilarity:
     def compute(vec_a: list[float], vec_b: list[float]) -> float:
         """From -1 to 1; 0 for empty and for zero vectors."""
         if len(vec_a) != len(vec_b):
-            raise ValueError(f"The vectors have unequal lengths, {len(vec_a)} and {len(vec_b)}.")
+            raise ValueError(f"Vector length mismatch: {len(vec_a)} and {len(vec_b)}.")
         lengths = float(np.linalg.norm(vec_a)) * float(np.linalg.norm(vec_b))
         return max(-1.0, min(1.0, float(np.dot(vec_a, vec_b)) / lengths)) if lengths else 0.0
 
@@ -180,7 +180,7 @@ class ToolIndex:
             if not self._tools:
                 return
             tools = tuple(self._tools.values())
-            texts = [_text(tool) for tool in tools]
+            texts = [_describe(tool) for tool in tools]
             vectors = _Vectors(texts)
             for tool in tools:
                 tool.__dict__[_VECTORS] = vectors
@@ -205,6 +205,10 @@ class ToolIndex:
         """All tools with at least one of the tags, in the order in which they were added."""
         wanted = _fold(tags)
         return [tool for tool in self.get_all_tools() if not wanted.isdisjoint(_fold(tool.tags))]
+
+    def _tool_document(self, tool: ToolRecord) -> str:
+        """The text of a tool that is searched; the seed documents it for contributors."""
+        return _describe(tool)
 
     def get_tool(self, tool_id: str) -> ToolRecord | None:
         return self._tools.get(tool_id)
@@ -293,7 +297,7 @@ class _Vectors:
         return embedder
 
 
-def _text(tool: ToolRecord) -> str:
+def _describe(tool: ToolRecord) -> str:
     return " ".join([tool.name, tool.description, *tool.tags, *tool.capabilities])
 
 

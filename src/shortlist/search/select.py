@@ -102,7 +102,7 @@ def select(
         if isinstance(chosen, _ByFallback):
             why, signals["fallback"], signals["error"] = chosen.reason, chosen.fallback, chosen.error
     if not (strategy == "adaptive" and max_k is None):
-        most = max_k or getattr(selector, "max_k", MAX_K)
+        most: int = max_k or getattr(selector, "max_k", None) or MAX_K
         if len(kept) > most:
             kept, why = kept[:most], f"{why}, at most {most}"
     signals["selected"] = len(kept)

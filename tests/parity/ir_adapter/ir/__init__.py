@@ -17,7 +17,8 @@ from .base import SearchHit
 from .select import Disclosure, DiscoveryResult, Selection, disclose, discover
 from .store import CorpusStore
 
-__all__ = ["Chunked", "CorpusSource", "CorpusStore", "SearchHit", "Skill", "WholeText", "build", "open_corpus", "search"]
+__all__ = ["Chunked", "CorpusSource", "CorpusStore", "SearchHit", "Skill", "WholeText", "build", "open_corpus"]
+__all__ += ["search"]
 __all__ += ["Disclosure", "DiscoveryResult", "Selection", "base", "cli", "disclose", "discover", "eval", "eval_gen"]
 __all__ += ["registry", "select", "store"]
 

@@ -22,7 +22,7 @@ def _run(*arguments: str, **options: Any) -> str:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err):
         run([*arguments, *words])
-    return (out.buffer.getvalue() + err.buffer.getvalue()).decode()  # type: ignore[attr-defined]
+    return (out.buffer.getvalue() + err.buffer.getvalue()).decode()
 
 
 def build(name: str, **options: Any) -> str:

@@ -255,5 +255,3 @@ def load_calibration(corpus: Corpus, mode: str) -> MinScoreCalibration | None:
     found = MinScoreCalibration(None)
     found.min_score = floor
     return found
-
-
