@@ -86,9 +86,10 @@ missing:
 	@command -v chromium >/dev/null || echo "Skipping the tests of the web page: chromium is missing (Debian: apt-get install chromium)."
 	@command -v java >/dev/null || echo "Skipping the tests on OpenSearch: Java 17 to 23 is missing (Debian: apt-get install openjdk-17-jre-headless)."
 
-# The distributed engine is tested on a real OpenSearch server, which is fetched into a cache.
+# The distributed engine is tested on a real OpenSearch server, and parity by the tests of ir. Both are fetched into a cache.
 servers: $(READY)
 	@$(BIN)/python -m tests.servers fetch opensearch
+	@$(BIN)/python -m tests.parity.ir_suite
 
 lock:
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --quiet \
