@@ -61,6 +61,7 @@ DATA = (
     "english.toml",
     "injection_rules.toml",
     "order_concepts.toml",
+    "tool_changes.json",
     "claim_words.toml",
     "LICENSE",
 )  # words of users and attackers

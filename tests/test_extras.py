@@ -94,6 +94,11 @@ class Finder(PathFinder):
         return (one for one in super().find_distributions(*context) if one.name.lower().replace("_", "-") in {packages})
 
 sys.meta_path[sys.meta_path.index(PathFinder)] = Finder
+
+import os
+from shortlist.safety import processes
+
+processes.make_environment = lambda: dict(os.environ)  # so that it hides the same from our own processes
 """
 
 

@@ -271,7 +271,7 @@ def test_a_chat_in_a_terminal_streams_survives_ctrl_c_and_ends_with_ctrl_d(lamp:
     with serving(*script) as server:
         terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
         try:
-            assert f"Language model: small at {server.url}." in terminal.wait_for("> ")
+            assert f"Language model: small. Questions and passages are sent to {server.url} " in terminal.wait_for("> ")
             terminal.send("What colour is the lamp?\n")
             assert "The lamp is green [hall.txt:whole]." in terminal.wait_for("9 tokens in 1 call")
             terminal.wait_for("> ")

@@ -22,7 +22,8 @@ from tests.cli.conftest import COMMANDS, Shell
 
 METAVARS = {
     "PATH", "N", "X", "TEXT", "CORPUS", "NAME", "KIND", "MODEL", "URL", "CASES", "QUERY", "QUESTION", "ID", "TOOL",
-    "AGENT", "SERVER", "SCORE", "CONDITION", "KEY=VALUE", "MEASURE", "MEASURE=X", "N,N", "X,X", "SCORE,SCORE", "A", "B",
+    "AGENT", "SERVER", "SCORE", "CONDITION", "SYSTEM", "KEY=VALUE", "MEASURE", "MEASURE=X", "N,N", "X,X", "SCORE,SCORE",
+    "A", "B",
 }  # fmt: skip
 NOT_IMPERATIVE = {"A", "An", "The", "It", "This", "There", "What", "How", "Where", "Which", "Whether", "Who", "If"}
 

@@ -411,8 +411,8 @@ def test_yaml_and_json_catalogs_are_read_in_their_encoding(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("text", "An entry is a mapping, not str"),
-        ({"id": "bad", "title": "Bad"}, "content must be a string"),
+        ("text", "a mapping is expected, not str"),
+        ({"id": "bad", "title": "Bad"}, "content is missing"),
         ({"id": 7, "title": "Bad", "content": ""}, "id must be a string"),
         (entry("bad", keywords="word"), "keywords must be a list of strings"),
         (entry("bad", metadata=["x"]), "metadata must be a mapping"),
@@ -422,7 +422,7 @@ def test_yaml_and_json_catalogs_are_read_in_their_encoding(tmp_path: Path) -> No
 )
 def test_one_bad_entry_is_named_with_file_and_reason(tmp_path: Path, bad: Any, reason: str) -> None:
     file = catalog(tmp_path / "tools.yaml", entry("good"), bad, entry("fine"))
-    with pytest.raises(SourceError, match=f"tools.yaml .*entry 2 .*{reason}"):
+    with pytest.raises(SourceError, match=rf"tools\.yaml .*[Ee]ntry 2 .*{reason}"):
         BM25SRetriever(document_file=file)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -216,8 +217,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(notes: Path) -> None:
 
 
 def test_built_in_names_need_no_registration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".claude").mkdir()
-    (tmp_path / ".claude" / "skills").symlink_to(EXAMPLES / "skills")
+    shutil.copytree(EXAMPLES / "skills", tmp_path / ".claude" / "skills")
     monkeypatch.chdir(tmp_path)
     assert discover("skills", "roll back a bad release").results[0].id == "deploy-to-production"
     assert "skills" in names()

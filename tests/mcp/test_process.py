@@ -83,7 +83,7 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
         await asyncio.sleep(0.1)
     sentence = await agent.error("call", tool="changing/write_invoice", arguments={"account": "7"})
     assert "Changed since it was approved: input." in sentence
-    _, approved = run_command("mcp", "approve", "changing", "--config", "servers.json", "--json")
+    _, approved = run_command("mcp", "approve", "changing", "--yes", "--config", "servers.json", "--json")
     assert json.loads(approved)["approved"] == ["changing/write_invoice"]
     assert await agent.call("changing/write_invoice", account="7") == 'write_invoice {"account": "7"}'
 

@@ -203,7 +203,7 @@ def test_a_rollback_to_an_approved_form_is_not_pending(servers: Servers) -> None
     gateway = refreshed(servers)
     assert list(pending(gateway)) == ["weather/get_forecast"]
     gateway.catalog.approve(gateway.catalog.list_pending())
-    for form in (WEATHER, second, with_parameter(WEATHER, days={"type": "integer"}), WEATHER, second):
+    for form in (WEATHER, with_parameter(WEATHER, days={"type": "integer"}), second, WEATHER, second):
         weather.offers(form)
         gateway = refreshed(servers)
         assert pending(gateway) == {}

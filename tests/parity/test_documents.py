@@ -105,16 +105,16 @@ def test_b11_the_files_of_the_project_root_are_read_in_its_subfolders(ingested: 
     inside.mkdir(parents=True)
     ingested.folder = inside
     done = ingested("query", "--json", SAMPLE)
-    assert json.loads(done.out)["model"] in done.err
-    assert "none is configured" in done.err
+    assert json.loads(done.out)["llm"]["reason"] in done.err
+    assert "None is configured" in done.err
     with serving(*[completion("It was 112 [studies.pdf:page=2].")] * 2) as server:
         for folder, model in ((root, "small"), (root / "deep", "near")):  # the nearest file counts
             (folder / name).write_text(FILES_OF_A_PROJECT[name].format(model), "utf-8")
             done = ingested("query", "--json", SAMPLE, SHORTLIST_LLM_URL=server.url)
             answer = json.loads(done.out)
             assert (answer["by"], server.asked[-1]["model"]) == ("llm", model)
-            assert answer["model"] == f"Language model: {model} at {server.url}."
-            assert answer["model"] in done.err
+            assert answer["llm"] == {"model": model, "url": server.url}
+            assert f"Language model: {model}. Questions and passages are sent to {server.url} " in done.err
             assert name == ".env" or len(answer["evidence"]) == 1
 
 

@@ -403,7 +403,7 @@ def test_a9_the_documented_settings_file_starts_the_service_on_loopback(service:
 def test_a9_the_documented_settings_file_starts_without_its_catalog(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text(SETTINGS_YAML, "utf-8")
     running = Service(tmp_path, SHORTLIST_DATA_DIR=str(tmp_path / "data"))
-    assert running.http.get("/documents").json() == {"documents": [], "count": 0}
+    assert running.http.get("/documents").json() == {"success": True, "documents": [], "count": 0}
     assert running.end() == (0, "")
 
 

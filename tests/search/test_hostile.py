@@ -200,7 +200,8 @@ def test_text_from_right_to_left_with_its_marks_comes_back_as_it_was(make: Make)
 # Sizes
 
 
-def test_a_word_of_a_megabyte_is_a_word(make: Make) -> None:
+def test_a_word_of_a_megabyte_is_a_word(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHORTLIST_MAX_QUERY_CHARACTERS", "1048576")
     word = "x" * 1_000_000
     corpus = make(Document("a", "", word), Document("b", "", "apple"), embedder="none")
     assert ids(corpus, word) == ["a"]
@@ -215,7 +216,8 @@ def test_a_word_of_a_megabyte_has_a_meaning_or_none_but_no_error(make: Make, emb
     assert ids(corpus, "apple", "auto", k=1) == ["b"]
 
 
-def test_a_query_of_ten_thousand_words_is_answered() -> None:
+def test_a_query_of_ten_thousand_words_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHORTLIST_MAX_QUERY_CHARACTERS", "100000")
     corpus = create_corpus(in_memory=True, embedder="light")
     corpus.add([Document("a", "", "apple"), Document("b", "", "pear")])
     query = " ".join(f"word{at}" for at in range(9_999)) + " apple"

@@ -44,7 +44,7 @@ def test_an_empty_catalog_has_the_same_shape(make: Make, tmp_path: Path) -> None
     client = make(documents__source=str(write_catalog(tmp_path / "none.json", [])))
     answer = client.post("/retrieve", json={"query": "refund"})
     assert (answer.status_code, answer.json()["message"]) == (200, "No documents indexed")
-    assert client.get("/documents").json() == {"documents": [], "count": 0}
+    assert client.get("/documents").json() == {"success": True, "documents": [], "count": 0}
     assert client.get("/ready").status_code == 200
 
 
@@ -94,7 +94,7 @@ def test_an_invalid_document_stops_the_others(client: TestClient) -> None:
     nan = '[{"id": "ok", "title": "", "content": ""}, {"id": "x", "title": "", "content": "", "metadata": {"n": NaN}}]'
     answer = client.post("/documents", content=nan, headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
-    assert "x" in answer.json()["detail"]
+    assert "finite numbers" in answer.json()["detail"]
     assert client.get("/documents").json()["count"] == 3
 
 
@@ -148,10 +148,11 @@ BAD = [
 
 
 def test_an_error_in_a_document_is_reported_once(shared: TestClient) -> None:
-    for body in ({"id": "a", "title": "A"}, [{"id": "a", "title": "A"}]):
+    wrong = {"id": "a", "title": "A"}
+    for body, place in ((wrong, "body.content"), ([wrong], "body.0.content")):
         answer = shared.post("/documents", json=body)
         assert answer.status_code == 422
-        assert answer.json()["detail"] == "The request is not valid. body.0.content: Field required."
+        assert answer.json()["detail"] == f"The request is not valid. {place}: Field required."
 
 
 @pytest.mark.parametrize(("method", "path", "body"), BAD)
@@ -250,7 +251,7 @@ def test_a11_allow_lists_every_method_of_a_path(shared: TestClient, path: str, m
         ("/retrieve", {"query": "x", "temprature": 1}, "body.temprature", "did you mean 'temperature'?"),
         ("/retrieve", {"query": "x", "zzz": 1}, "body.zzz", "ignore_zero, llm_tools_cutoff, query, temperature"),
         ("/settings", {"llm_tool_cutoff": 1}, "body.llm_tool_cutoff", "did you mean 'llm_tools_cutoff'?"),
-        ("/documents", TOOLS[0] | {"keyword": []}, "body.0.keyword", "did you mean 'keywords'?"),
+        ("/documents", TOOLS[0] | {"keyword": []}, "body.keyword", "did you mean 'keywords'?"),
         ("/index", {"documents": [TOOLS[0] | {"Titel": ""}]}, "body.documents.0.Titel", "did you mean 'title'?"),
         ("/v1/corpora/catalog/search", {"query": "x", "filters": {}}, "body.filters", "did you mean 'filter'?"),
         (

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from shortlist.safety import processes
 from shortlist.safety.processes import make_command
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_settings import load_settings
@@ -128,7 +129,8 @@ def answer_or_search_forever(self, kind, name, options):
 search_workers.ServedCorpora.answer = answer_or_search_forever
 search_workers.main()
 """
-    monkeypatch.setattr("shortlist.server.search_workers.PROGRAM", program)
+    command = [*processes.make_command("shortlist.server.search_workers")[:-1], program]
+    monkeypatch.setattr(processes, "make_command", lambda module: command)
     client = make(server__workers=1, limits__request_seconds=1)
     for _ in range(3):
         assert client.post("/retrieve", json={"query": "forever"}).status_code == 503

@@ -59,13 +59,13 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
 
 def test_every_variable_sets_a_key(file: Path) -> None:
     assert set(VARIABLES.values()) <= set(FIELDS)
-    said = ("3", "no", "4", "localhost", "5", "debug", "word", "8", "256", "u", "m", "k",
+    said = ("3", "no", "4", "localhost", "5", "debug", "word", "9000", "8", "256", "u", "m", "k",
             "f", "400", "40", "6", "0.2", "light", "index", "3", "7", "home", "ann", "p", "ca.pem", "LOG",
             "yes")  # fmt: skip
     given = dict(zip(VARIABLES, said, strict=True))
     rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
-    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", 8.0, 256, "u", "m", "***", "f",
-              400, 40, 6, 0.2, 3, 7, "home", "ann", "***", "ca.pem", "log", True]  # fmt: skip
+    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", 9000, 8.0, 256, "u", "m", "***", "f",
+              400, 40, 6, 0.2, "light", "index", 3, 7, "home", "ann", "***", "ca.pem", "log", True]  # fmt: skip
     assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
 
 

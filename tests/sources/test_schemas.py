@@ -212,7 +212,7 @@ def test_a_tool_is_found_by_its_parameters_and_their_values() -> None:
 @pytest.mark.parametrize(
     ("entry", "id", "reason"),
     [
-        ("text", "entry 2 of tools.json", "An entry is a mapping, not str."),
+        ("text", "entry 2 of tools.json", "In entry 2 of tools.json, a mapping is expected, not str."),
         ({}, "entry 2 of tools.json", "In entry 2 of tools.json, the tool has neither a 'name' nor, as in a catalog,"),
         ({"type": "web_search"}, "entry 2 of tools.json", "In entry 2 of tools.json, the tool has neither a 'name'"),
         ({"name": " "}, "entry 2 of tools.json", "In entry 2 of tools.json, the tool has neither a 'name'"),
@@ -221,7 +221,7 @@ def test_a_tool_is_found_by_its_parameters_and_their_values() -> None:
         ({"name": "x", "parameters": "s"}, "x", "In entry 2 of tools.json, the schema of its parameters must be a"),
         ({"name": "x", "tags": "web"}, "x", "In entry 2 of tools.json, tags must be a list of strings."),
         ({"name": "x", "metadata": [5]}, "x", "In entry 2 of tools.json, "),
-        ({"content": "x", "id": "x"}, "x", "In entry 2 of tools.json, title must be a string."),
+        ({"content": "x", "id": "x"}, "x", "In entry 2 of tools.json (x), title is missing."),
     ],
     ids=str,
 )

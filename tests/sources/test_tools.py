@@ -114,13 +114,13 @@ def test_a_catalog_that_is_not_there_is_a_source_error(tmp_path: Path, place: st
 @pytest.mark.parametrize(
     ("entry", "id", "reason"),
     [
-        ("just text", "entry 2 of tools.json", "An entry is a mapping, not str."),
-        (None, "entry 2 of tools.json", "An entry is a mapping, not NoneType."),
-        ({"title": "A", "content": "c"}, "entry 2 of tools.json", "In entry 2 of tools.json, id must be a string."),
-        ({"id": None, "title": "A", "content": "c"}, "entry 2 of tools.json", "In entry 2 of tools.json, id must be a"),
-        ({"id": "a", "title": "A"}, "a", "In entry 2 of tools.json, content must be a string."),
-        ({"id": 5}, "5", "In entry 2 of tools.json, id, title, content must be a string."),
-        ({"id": "a", "title": None, "content": ["c"]}, "a", "In entry 2 of tools.json, title, content must be"),
+        ("just text", "entry 2 of tools.json", "In entry 2 of tools.json, a mapping is expected, not str."),
+        (None, "entry 2 of tools.json", "In entry 2 of tools.json, a mapping is expected, not NoneType."),
+        ({"title": "A", "content": "c"}, "entry 2 of tools.json", "In entry 2 of tools.json, id is missing."),
+        ({"id": None, "title": "A", "content": "c"}, "entry 2 of tools.json", "In entry 2 of tools.json, id is"),
+        ({"id": "a", "title": "A"}, "a", "In entry 2 of tools.json (a), content is missing."),
+        ({"id": 5}, "5", "In entry 2 of tools.json, id must be a string."),
+        ({"id": "a", "title": None, "content": ["c"]}, "a", "In entry 2 of tools.json (a), title is missing."),
         ({**ENTRY, "id": "a", "keywords": "email"}, "a", "Its keywords must be a list of strings."),
         ({**ENTRY, "id": "a", "metadata": ["x"]}, "a", "Its metadata must be a mapping, not list."),
         ({**ENTRY, "id": ""}, "", "Its id is empty."),
@@ -141,7 +141,7 @@ def test_an_entry_that_has_become_bad_keeps_what_was_stored(tmp_path: Path) -> N
     corpus = build(catalog(tmp_path, json.dumps([ENTRY]), "tools.json"), in_memory=True, embedder="none")
     changes = corpus.sync(catalog(tmp_path, json.dumps([{"id": "send_mail", "title": 5}]), "tools.json"))
     assert changes == Changes(
-        failed=(Problem("send_mail", "In entry 1 of tools.json, title, content must be a string."),)
+        failed=(Problem("send_mail", "In entry 1 of tools.json (send_mail), title must be a string."),)
     )
     assert [hit.id for hit in search(corpus, "email")] == ["send_mail"]
 

@@ -150,7 +150,7 @@ def test_open_items_stay_open_while_others_are_approved(
     expect(review(page).get_by_role("listitem")).to_have_count(2)
     expect(alerts).to_be_focused()
     assert alerts.evaluate("element => [element.parentElement.open, element.parentElement.wasHere]") == [True, True]
-    run(service.folder, "mcp", "approve", "--all")
+    run(service.folder, "mcp", "approve", "--all", "--yes")
     page.clock.fast_forward(5_000)
     expect(review(page)).to_be_hidden()
     expect(page.get_by_text("pending approval.")).to_have_count(0)

@@ -26,6 +26,7 @@ from shortlist.index.corpus_paths import COUNT_KINDS, DATABASE, POINTER, SEGMENT
 from shortlist.safety.confirmations import Confirmation, confirm, is_confirmed
 from shortlist.safety.untrusted_files import is_in_data_dir
 
+MOST_RECORDED = 16  # creations of one folder
 CREATED = "created-indexes.json"  # in the data directory: the folders outside of it that this program created
 
 # What `Store` writes into the folder of segments. Nothing else there is read, overwritten or deleted.
@@ -34,18 +35,24 @@ _DRAFT_NAME = re.compile(r"[0-9a-f]{32}\.draft(-wal|-shm|-journal)?")
 
 _DATABASES = [name + end for name in (DATABASE, USAGE, VECTORS) for end in ("", "-wal", "-shm", "-journal")]
 
-# For each connection to a database of someone else, as SQLite recommends.
+# For each connection to a database of someone else, as SQLite advises.
 _HARDENED = ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
 
 
-def record_created(folder: Path, id: str) -> None:
-    """Record that this program created the corpus in a folder. If that is not possible, the folder stays foreign."""
+def record_created(folder: Path, id: str, database: Path | None = None) -> None:
+    """Record that this program creates the corpus in a folder. If that is not possible, the folder stays foreign.
+
+    It is recorded before the `database` gets its place, since another process may open it at once. Of several that
+    create one, the first wins, so all of them are recorded.
+    """
     if is_in_data_dir(folder):
         return
     with contextlib.suppress(OSError, SourceError, CorpusBusy), _created().changing() as known:
         for gone in [place for place in known if not os.path.isdir(place)]:
             del known[gone]
-        known[str(folder.resolve())] = {"id": id, "file": _inode_of(folder)}
+        place = str(folder.resolve())
+        made = known.get(place, {}).get("made", [])
+        known[place] = {"made": [*made, [id, (database or folder / DATABASE).lstat().st_ino]][-MOST_RECORDED:]}
 
 
 def is_own(folder: Path) -> bool:
@@ -59,13 +66,16 @@ def is_own(folder: Path) -> bool:
     if any(name.endswith("-journal") for name in list_databases(folder)):
         return False
     try:
-        entry = _created().read().get(str(folder.resolve()))
-        if entry is None or entry["file"] != _inode_of(folder):
+        file = (folder / DATABASE).lstat().st_ino
+        made = _created().read().get(str(folder.resolve()), {}).get("made", [])
+        ids = {id for id, number in made if number == file}
+        if not ids:
             return False
         check_files(folder)
         with contextlib.closing(connect_to_foreign(folder / DATABASE)) as database:
-            return bool(database.execute("SELECT value FROM meta WHERE key = 'id'").fetchone() == (entry["id"],))
-    except (OSError, KeyError, ValueError, SourceError, CorpusDamaged, sqlite3.Error):
+            ((id,),) = database.execute("SELECT value FROM meta WHERE key = 'id'").fetchall()
+        return id in ids
+    except (OSError, TypeError, ValueError, SourceError, CorpusDamaged, sqlite3.Error):
         return False
 
 
@@ -188,10 +198,6 @@ def confirm_named(confirmation: Confirmation) -> None:
 def how_to_confirm(folder: Path) -> str:
     """The command with which the user confirms what a folder asks for."""
     return f"run: shortlist trust {shlex.quote(str(folder))}"
-
-
-def _inode_of(folder: Path) -> int:
-    return (folder / DATABASE).lstat().st_ino
 
 
 def _created() -> JsonFile:

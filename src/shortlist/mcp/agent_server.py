@@ -89,7 +89,7 @@ class AgentActions:
         self._warming: asyncio.Task[None] | None = None
         self._sessions: dict[str, UsageSession] = {}  # by the address of the client, the latest last
         self.results = LongResults()
-        self._announced: dict[str, set[str]] = {}  # the new tools that a client was told of, by its address
+        self._announced: dict[str, set[str]] = {}  # new tools that a client has seen, by its address
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())

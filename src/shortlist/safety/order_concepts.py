@@ -41,6 +41,7 @@ _ANYWHERE = frozenset(
 _CASED = frozenset({"number", "other_tool"})
 _EXAMPLE = re.compile(r"\be\.g\.|\b(?:for )?example|such as|format", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_ROW_END = re.compile(r"\|\s+\|")
 
 
 class _Language(NamedTuple):
@@ -80,7 +81,15 @@ def _compile(concept: str, pattern: str) -> re.Pattern[str]:
 
 
 def find_concepts(sentence: str, kind: str) -> Iterator[tuple[str, str]]:
-    """The effects of the orders in a sentence of a text of this kind, "tools" or "passages", and the sentence."""
+    """The effects of the orders in a sentence of a text of this kind, "tools" or "passages", and the sentence.
+
+    Each row of a table is a sentence of its own.
+    """
+    for row in _ROW_END.split(sentence):
+        yield from _find_in_row(row, kind)
+
+
+def _find_in_row(sentence: str, kind: str) -> Iterator[tuple[str, str]]:
     words, is_ascii = _WORD.findall(sentence.lower()), sentence.isascii()
     shared = {concept for concept, pattern in _everywhere().items() if pattern.search(sentence)}
     if "number" in shared and _EXAMPLE.search(sentence):

@@ -80,7 +80,6 @@ class Store:
         if others and not (folder / DATABASE).exists() and others[0].startswith(DATABASE):
             raise CorpusError(f"{folder / others[0]} belongs to no database, and a new one would use it. Delete it.")
         # Created as a draft where orphans are swept, then linked: complete or absent, and never over an existing one.
-        is_ours = not others
         draft = folder / SEGMENTS / f"{uuid.uuid4().hex}.draft"
         try:
             make_folder(draft.parent)
@@ -89,17 +88,15 @@ class Store:
                 connection.execute("PRAGMA journal_mode = WAL")
                 initialize(connection, config)
                 id = read_id(connection)
+            if not others:
+                foreign.record_created(folder, id, draft)
             os.link(draft, folder / DATABASE)
         except (OSError, sqlite3.Error) as error:  # no links here, or another process was faster and swept the draft
-            if (folder / DATABASE).exists():
-                is_ours = False
-            elif isinstance(error, sqlite3.Error) or not draft.exists():
-                reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
-                raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
-            else:
+            if not (folder / DATABASE).exists():
+                if isinstance(error, sqlite3.Error) or not draft.exists():
+                    reason = describe_os_error(error) if isinstance(error, OSError) else f"{error}."
+                    raise CorpusError(f"{folder / DATABASE} cannot be created: {reason}") from error
                 os.replace(draft, folder / DATABASE)
-        if is_ours:
-            foreign.record_created(folder, id)
         draft.unlink(missing_ok=True)
         return cls.open(folder)
 

@@ -105,8 +105,8 @@ class Known(NamedTuple):
             elif forms:
                 first = find_look(name)
                 risk = find_risk(entry, first)
-                found = [_compare(form, entry, risk if risk != find_risk(form, first) else "") for form in forms]
-                yield name, next((one for one in found if not one.reason), found[0])
+                # an earlier form is approved as it was, but what changed since then is compared with the current one
+                yield name, _compare(forms[0], entry, risk if risk != find_risk(forms[0], first) else "")
             else:
                 reason = self.problem or find_risk(entry, find_look(name))
                 everything = (replace(change, waits=True) for change in find_changes({"name": name}, entry))
@@ -159,7 +159,7 @@ class Approvals:
                 is_new = review.reason == NEW
                 if review.reason not in ("", NEW, NOT_APPROVED) or (is_new and new_tools == "hold"):
                     continue
-                if tools[name] not in known.forms(name):
+                if tools[name] != known.approved.get(name):
                     known.add(tools[name])
                 if is_new and new_tools != "allow":
                     known.history[name] = known.history.get(name, {}) | {"new": time.time()}
