@@ -232,7 +232,8 @@ static int64_t count_dead(const Part *part, int64_t start, int64_t end) {
 /* Where the terms with these keys are, part by part, and in how many live passages each is. */
 EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *keys, int64_t asked, Span *spans,
                        int64_t *df) {
-    memset(df, 0, asked * sizeof *df);
+    for (int64_t term = 0; term < asked; term++) /* not memset, which takes no NULL: there may be no terms */
+        df[term] = 0;
     for (int64_t number = 0; number < count; number++, spans += asked) {
         const Part *part = parts[number];
         for (int64_t term = 0; term < asked; term++) {
