@@ -81,8 +81,11 @@ def is_own(folder: Path) -> bool:
 
 def derived_folder(folder: Path) -> Path:
     """Where what is derived from a corpus is stored: beside it, or for a foreign one in the cache directory."""
-    if is_own(folder):
-        return folder
+    return folder if is_own(folder) else cache_folder(folder)
+
+
+def cache_folder(folder: Path) -> Path:
+    """Where what is derived from the corpus in a foreign folder is stored."""
     return cache_dir() / "foreign" / blake2b(os.fsencode(folder.resolve()), digest_size=16).hexdigest()
 
 

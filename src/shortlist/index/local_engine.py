@@ -126,7 +126,7 @@ class LocalEngine:
                 self._reload()
             with self.store.reading() as connection:
                 try:
-                    while self._damages:
+                    if self._damages:
                         raise self._damages.popleft()
                     view = read_view(connection, partial(self._load, connection), self._last_view())
                 except SegmentDamaged as error:

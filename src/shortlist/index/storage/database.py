@@ -52,7 +52,7 @@ class Store:
     def __init__(self, folder: Path | None, *, is_own: bool = True) -> None:
         self.folder = folder
         self.is_own = is_own  # else it may be from someone else: see `foreign`
-        self.derived = foreign.derived_folder(folder) if folder and not is_own else folder
+        self.derived = foreign.cache_folder(folder) if folder and not is_own else folder
         self._path = str(folder / DATABASE) if folder else "the in-memory corpus"
         self._idle: list[TextConnection] = []
         self._checked: tuple[int, ...] = ()  # the stamp of a foreign database whose rows were checked
