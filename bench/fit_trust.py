@@ -1,4 +1,4 @@
-"""`python -m bench.fit_trust EMBEDDER FOLDER...`: fit the weights of `search/relevance.py`."""
+"""`python -m bench.fit_trust EMBEDDER FOLDER...`: fit the weights of `retrieval/relevance.py`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import Request
 from shortlist.index.text.query_terms import weigh_terms
 from shortlist.results import Mode
-from shortlist.search.fusion import blend
-from shortlist.search.relevance import Share
+from shortlist.retrieval.fusion import blend
+from shortlist.retrieval.relevance import Share
 
 SHARES = [Share(share, 0.0, share) for share in (0.4, 0.5, 0.6, 0.7, 0.8)]
 SHARES += [

@@ -137,7 +137,7 @@ def _edit_agent_config(key: str) -> Callable[[Path], Iterable[Any]]:
 
 
 def _read_servers(path: Path) -> Iterable[Any]:
-    from shortlist.sources.mcp_servers.mcp_config import servers_in_files
+    from shortlist.mcp_client.mcp_config import servers_in_files
 
     return list(servers_in_files([path], settings_too=True))
 
@@ -168,7 +168,7 @@ def _check_tool_list(folder: Path) -> Iterator[Check]:
     from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
     from shortlist.mcp.gateway.tool_changes import find_changes
     from shortlist.mcp.gateway.tool_review import find_defect, find_risk
-    from shortlist.sources.mcp_servers.mcp_client import document_of
+    from shortlist.sources.mcp_tools import document_of
     from shortlist.sources.tools.tool_catalogs import tools_of
 
     def check(data: bytes) -> None:
@@ -401,7 +401,7 @@ def _check_upstream_messages(folder: Path) -> Iterator[Check]:
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
     from shortlist.mcp.protocol_handlers import complete
-    from shortlist.sources.mcp_servers import mcp_transport
+    from shortlist.mcp_client import mcp_transport
 
     (folder / "upstream.py").write_text(UPSTREAM)
     entry = {"command": sys.executable, "args": [str(folder / "upstream.py")]}

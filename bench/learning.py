@@ -26,7 +26,7 @@ from bench.folds import Kept, split_arguments
 from bench.streams import USES, Stream, divide
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
-from shortlist.search.learning.learned import find_learned, find_threshold
+from shortlist.retrieval.learning.learned import find_learned, find_threshold
 from training import measure
 
 NOISE = (0.0, 0.1, 0.3)  # share of wrong and missing calls

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.scope import Question, Scope
 from shortlist import Document
 from shortlist.eval import load_cases
-from shortlist.sources.mcp_servers.mcp_client import document_of
+from shortlist.sources.mcp_tools import document_of
 
 NAME = "mcp_servers"
 CASES = Path(__file__).parent / "cases" / f"{NAME}.jsonl"

@@ -26,7 +26,7 @@ from shortlist.eval.calibration import auroc
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.results import Mode
-from shortlist.search.relevance import FLOOR
+from shortlist.retrieval.relevance import FLOOR
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 WITH_TOOLS: tuple[Mode, ...] = ("auto", "dense")

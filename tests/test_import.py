@@ -70,8 +70,8 @@ def test_every_public_name_is_there() -> None:
 
 
 def test_search_stays_a_function_whatever_is_imported_first() -> None:
-    code = "from shortlist.search.select import select\nimport shortlist\nassert callable(shortlist.search)"
-    assert "shortlist.search.select" in modules_after(code)
+    code = "from shortlist.retrieval.select import select\nimport shortlist\nassert callable(shortlist.search)"
+    assert "shortlist.retrieval.select" in modules_after(code)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

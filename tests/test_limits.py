@@ -15,13 +15,13 @@ import shortlist
 from shortlist._limits import MAX_QUERY_CHARACTERS, VARIABLE, Canceled, cancelable, check_canceled, check_length
 from shortlist._limits import max_query_characters as limit_of_service
 from shortlist.cli import USAGE, run
+from shortlist.compat.in_memory_docs import InMemoryDocs
+from shortlist.compat.retriever import retrieve_documents
+from shortlist.compat.tool_index import SearchQuery, ToolIndex
 from shortlist.errors import InputError, QueryTooLong
 from shortlist.eval.cases import Case, load_cases
 from shortlist.eval.explain import explain
 from shortlist.eval.retrieval import evaluate_discovery
-from shortlist.kits.in_memory_docs import InMemoryDocs
-from shortlist.kits.retriever import retrieve_documents
-from shortlist.kits.tool_index import SearchQuery, ToolIndex
 
 TEXTS = {"refund": "Send money back to a card.", "track": "Where a parcel is now."}
 LONGEST = "money " * (MAX_QUERY_CHARACTERS // 6)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.sources.mcp_servers.mcp_config import runs_shortlist
+from shortlist.mcp_client.mcp_config import runs_shortlist
 from tests.pages import ROOT, read_blocks, run_blocks
 
 README = (ROOT / "README.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Write the module list of ARCHITECTURE.md from the first lines of the docstrings: `python -m website.module_list`."""
+"""Write the page of modules from the first lines of their docstrings: `python -m website.module_list`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "shortlist"
-PAGE = ROOT / "ARCHITECTURE.md"
-LIST = re.compile(r"(?<=## Modules\n\n```\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+PAGE = ROOT / "docs" / "explanation" / "modules.md"
+LIST = re.compile(r"(?<=^```\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 ORDER = [
     "safety",
+    "mcp_client",
     "index",
     "sources",
     "library",
-    "search",
+    "retrieval",
     "integrations",
-    "kits",
+    "compat",
     "answer",
     "eval",
     "install",

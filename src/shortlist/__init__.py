@@ -8,7 +8,7 @@ select    select, register_strategy, make_llm_selector
 disclose  disclose
 all       discover, as_tool
 answer    ingest, ask, agent_ask, Chat, OpenAIChat, ScriptedLLM
-kits      BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
+compat    BM25SRetriever, get_retriever, retrieve_documents; ToolIndex; InMemoryDocs
 judge     eval, eval_gen (modules)
 """
 

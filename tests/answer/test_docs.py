@@ -12,7 +12,7 @@ from shortlist.answer.claim_checks import AGAINST_RULES, SUPPORTED_FROM
 from shortlist.answer.evidence import THRESHOLD, K
 from shortlist.answer.extractive.extract import ANSWER_FROM, JUDGED_FROM, WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
-from shortlist.search.agent_actions import MOST_NEIGHBORS
+from shortlist.retrieval.agent_actions import MOST_NEIGHBORS
 from tests.pages import ROOT, read_page, run_blocks
 
 PAGE = " ".join(read_page("guides/answers.md").split())

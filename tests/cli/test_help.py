@@ -16,7 +16,7 @@ from shortlist._settings import FIELDS, OPTIONS
 from shortlist.cli import run
 from shortlist.cli.app import TEXTS, app
 from shortlist.results import Level, Mode
-from shortlist.search.select import STRATEGIES
+from shortlist.retrieval.select import STRATEGIES
 from shortlist.sources import SOURCES
 from tests.cli.conftest import COMMANDS, Shell
 

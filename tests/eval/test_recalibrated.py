@@ -7,7 +7,7 @@ import pytest
 from shortlist import Document, build, search
 from shortlist.eval import Case, calibrate_min_score
 from shortlist.eval.calibration import LEAST_SLOPE, fit_relevance
-from shortlist.search.relevance import UNCHANGED
+from shortlist.retrieval.relevance import UNCHANGED
 
 DRINKS = [
     Document(name, name, f"Brew a cup of {name}.")

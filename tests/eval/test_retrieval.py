@@ -9,7 +9,7 @@ import shortlist
 from shortlist import Corpus, Document, InputError
 from shortlist.eval import Case, compare, evaluate_discovery, evaluate_selection
 from shortlist.eval.retrieval import OUTCOMES
-from shortlist.search.relevance import FLOOR
+from shortlist.retrieval.relevance import FLOOR
 from tests.eval.conftest import CASES, SHOP
 
 

@@ -25,8 +25,8 @@ from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.foreign import CREATED, count_kinds, derived_folder, is_own
 from shortlist.index.location import delete_corpus, requests_of
 from shortlist.index.storage.records import DOCUMENT_COLUMNS, _hash, checksum_passage
+from shortlist.retrieval import agent_actions
 from shortlist.safety.confirmations import Confirmation, confirm
-from shortlist.search import agent_actions
 
 TEXTS = {"tea": "Black tea takes four minutes.", "oven": "The oven needs 220 degrees.", "moon": "The moon is far."}
 

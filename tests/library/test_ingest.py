@@ -17,7 +17,7 @@ from shortlist import Corpus, SourceError, ask, ingest
 from shortlist._projects import is_of_another_project, project_index
 from shortlist.library import ingest as ingest_module
 from shortlist.library.opening import open_states
-from shortlist.search import agent_actions
+from shortlist.retrieval import agent_actions
 from tests.sources.samples import IMAGE, docx, pdf, write, xlsx
 
 PAGES = ["The ship Aurora was built in 1911.", "The captain of the Aurora was Ann Lee."]

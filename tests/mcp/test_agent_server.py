@@ -22,7 +22,7 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.long_results import LONGEST_RESULT, MOST_TEXTS, LongResults
-from shortlist.search.agent_actions import LONGEST_READ
+from shortlist.retrieval.agent_actions import LONGEST_READ
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, text_of, tool, with_agent
 
 ACTS = ["discover", "read", "call_read", "call", "ask", "status"]

@@ -20,8 +20,8 @@ from shortlist.mcp import agent_server, long_results, skill_resources
 from shortlist.mcp.agent_server import DEFINITIONS
 from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_approvals, tool_changes, tool_review, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.sources.mcp_servers import mcp_client as source
-from shortlist.sources.mcp_servers import mcp_login, mcp_transport
+from shortlist.mcp_client import mcp_connection as source
+from shortlist.mcp_client import mcp_login, mcp_transport
 from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.test_process import environment
 from tests.pages import read_blocks, read_page

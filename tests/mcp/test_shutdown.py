@@ -17,7 +17,7 @@ from typing import IO, Any
 import pytest
 
 import shortlist
-from shortlist.sources.mcp_servers.server_watcher import SHELL, WATCH, ServerWatcher, can_wait
+from shortlist.mcp_client.server_watcher import SHELL, WATCH, ServerWatcher, can_wait
 from tests.mcp.conftest import PATIENCE, _is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")

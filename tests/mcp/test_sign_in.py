@@ -21,10 +21,10 @@ import pytest
 from mcp.shared.auth import OAuthClientInformationFull
 
 from shortlist.cli import run
-from shortlist.sources.mcp_servers import mcp_login
-from shortlist.sources.mcp_servers.mcp_config import Server
-from shortlist.sources.mcp_servers.mcp_sign_in import StoredSignIn
-from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins, token_file
+from shortlist.mcp_client import mcp_login
+from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp_client.mcp_sign_in import StoredSignIn
+from shortlist.mcp_client.mcp_tokens import read_sign_ins, token_file
 from tests.mcp.authorization import SCOPES, Protected, protected_server, visit
 from tests.mcp.conftest import Agent, Servers, run_command, until, with_agent
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from shortlist.errors import SourceError
-from shortlist.sources.mcp_servers import mcp_login
-from shortlist.sources.mcp_servers.mcp_endpoints import check_endpoint
+from shortlist.mcp_client import mcp_login
+from shortlist.mcp_client.mcp_endpoints import check_endpoint
 from tests.index.engines.conftest import listening
 from tests.mcp.authorization import protected_server, visit
 from tests.mcp.conftest import Servers

@@ -30,10 +30,10 @@ from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp_client import mcp_trust
+from shortlist.mcp_client.mcp_config import Pending, project_of
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
-from shortlist.sources.mcp_servers import mcp_trust
-from shortlist.sources.mcp_servers.mcp_config import Pending, project_of
 from tests.index.engines.conftest import listening
 from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
 from tests.mcp.test_process import environment

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shortlist
-from shortlist.kits import tool_index
+from shortlist.compat import tool_index
 
 ALIASES: dict[str, ModuleType] = {
     "bm25s_retriever": shortlist,

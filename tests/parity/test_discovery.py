@@ -34,9 +34,9 @@ from shortlist.cli import run
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.search import agent_actions
-from shortlist.search.corpus_tool import as_tool
-from shortlist.search.select import STRATEGIES
+from shortlist.retrieval import agent_actions
+from shortlist.retrieval.corpus_tool import as_tool
+from shortlist.retrieval.select import STRATEGIES
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.answer.server import completion, serving

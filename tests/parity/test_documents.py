@@ -19,7 +19,7 @@ from shortlist import Memory, ScriptedLLM, agent_ask, ask, ingest, open_corpus
 from shortlist.answer.agent import MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.library.opening import open_states
-from shortlist.search import agent_actions
+from shortlist.retrieval import agent_actions
 from tests.answer.server import Scripted, ScriptedServer, completion, event, serving, streamed
 from tests.cli.conftest import COMMAND, Done, Shell
 from tests.sources.samples import pdf, write

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shortlist import InMemoryDocs
-from shortlist.kits.in_memory_docs import build_index, search, tokenize
+from shortlist.compat.in_memory_docs import build_index, search, tokenize
 
 DOCS: list[Any] = [
     {"text": "BM25 scores documents by term frequency and inverse document frequency."},

@@ -22,8 +22,8 @@ import shortlist
 from shortlist import BM25SClient, BM25SRetriever, BM25SSettings, Document, InputError, ServiceError, SourceError
 from shortlist._settings import VARIABLES
 from shortlist.cli import run as run_cli
-from shortlist.kits import retriever as module
-from shortlist.kits.retriever import retriever_corpus
+from shortlist.compat import retriever as module
+from shortlist.compat.retriever import retriever_corpus
 from shortlist.server.service_settings import load_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service

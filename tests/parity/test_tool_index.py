@@ -23,7 +23,7 @@ from shortlist import (
     ToolRecord,
 )
 from shortlist.cli import run as run_cli
-from shortlist.kits import tool_index
+from shortlist.compat import tool_index
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 
 TOOLS = [

@@ -15,14 +15,14 @@ import shortlist
 from shortlist import CorpusSource, Document, InputError, Problem, SourceError, build, search
 from shortlist._settings import collect_values, load_learning
 from shortlist.cli import run
+from shortlist.compat.tool_index import ToolIndex, read_tools
 from shortlist.documents import Skipped
 from shortlist.eval.cases import load_beir, load_cases
 from shortlist.install.agent_config import AgentConfig
-from shortlist.kits.tool_index import ToolIndex, read_tools
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp_client.mcp_config import PROJECT_FILES, ConfigurationFile, pending_files
 from shortlist.server.llm_settings import load_llm_settings
 from shortlist.sources.folder import count_files
-from shortlist.sources.mcp_servers.mcp_config import PROJECT_FILES, ConfigurationFile, pending_files
 from tests.safety.bounded import REASONS, UNSAFE, bounded
 from tests.sources.samples import write
 

@@ -44,9 +44,9 @@ STARTERS = {
     ("sources/parser_process.py", "subprocess.Popen"),
     ("sources/parser_process.py", "subprocess.run"),  # ps
     ("sources/parser_process.py", "sys.executable"),
-    ("sources/mcp_servers/mcp_transport.py", "anyio.open_process"),  # configured servers
-    ("sources/mcp_servers/mcp_transport.py", "windows.create_windows_process"),
-    ("sources/mcp_servers/server_watcher.py", "subprocess.Popen"),  # a shell that ends these
+    ("mcp_client/mcp_transport.py", "anyio.open_process"),  # configured servers
+    ("mcp_client/mcp_transport.py", "windows.create_windows_process"),
+    ("mcp_client/server_watcher.py", "subprocess.Popen"),  # a shell that ends these
 }
 NAMES = {"Popen", "executable", "system", "popen", "fork", "forkpty", "startfile", "posix_spawn", "posix_spawnp"}
 NAMES |= {"open_process", "run_process", "create_windows_process", "ProcessPoolExecutor", "getoutput", "runpy"}

@@ -42,7 +42,7 @@ def test_a_reader_does_not_wait_for_a_change(make: Make, monkeypatch: pytest.Mon
         begun.set()
         assert release.wait(60)
 
-    monkeypatch.setattr("shortlist.kits.retriever.BM25SRetriever.add_documents", slow)
+    monkeypatch.setattr("shortlist.compat.retriever.BM25SRetriever.add_documents", slow)
     with ThreadPoolExecutor(12) as pool:
         writing = [pool.submit(client.post, "/documents", json=TOOLS[0]) for _ in range(10)]
         assert begun.wait(60)

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 import shortlist
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import Learning
-from shortlist.search.learning.examples import MOST_IN_SESSION
+from shortlist.retrieval.learning.examples import MOST_IN_SESSION
 from tests.server.conftest import Make, write_catalog
 
 FEEDBACK, USAGE = "/v1/corpora/catalog/feedback", "/v1/corpora/catalog/usage"

@@ -30,8 +30,8 @@ from shortlist import (
     disclose,
     search,
 )
-from shortlist.sources.mcp_servers.mcp_config import Server, servers_of
-from shortlist.sources.mcp_servers.mcp_trust import trust
+from shortlist.mcp_client.mcp_config import Server, servers_of
+from shortlist.mcp_client.mcp_trust import trust
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 PATIENCE = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
@@ -528,7 +528,7 @@ def test_a_server_has_a_start_limit_of_its_own(key: str) -> None:
 
 
 def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.sources.mcp_servers.mcp_client.MOST_ENTRIES", 10)
+    monkeypatch.setattr("shortlist.mcp_client.mcp_connection.MOST_ENTRIES", 10)
     pages = """
         number = int(cursor or 0)
         tools = [{"name": f"tool_{number}", "inputSchema": {"type": "object"}}]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shortlist.documents import Problem
-from shortlist.sources.mcp_servers.mcp_config import (
+from shortlist.mcp_client.mcp_config import (
     ConfigurationFile,
     Pending,
     Server,
@@ -17,8 +17,8 @@ from shortlist.sources.mcp_servers.mcp_config import (
     possible_files,
     servers_in_files,
 )
-from shortlist.sources.mcp_servers.mcp_entries import fingerprint, normalize
-from shortlist.sources.mcp_servers.mcp_trust import trust
+from shortlist.mcp_client.mcp_entries import fingerprint, normalize
+from shortlist.mcp_client.mcp_trust import trust
 
 FILES: dict[str, Any] = {"command": "npx", "args": ["@a/files", "/x"], "env": {"A": "1", "K": "${KEY}"}}
 CLOUD: dict[str, Any] = {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}

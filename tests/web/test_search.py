@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from shortlist.search.relevance import FLOOR
+from shortlist.retrieval.relevance import FLOOR
 from tests.web.conftest import ServeCatalog, Service, Visitor, assert_still
 
 REFUND = "refund a payment to the customer's card"

@@ -22,9 +22,9 @@ from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_states
 from shortlist.protocols import LLM
 from shortlist.results import Answer
-from shortlist.search import agent_actions
-from shortlist.search.filters import Filter
-from shortlist.search.retrieve import open_query
+from shortlist.retrieval import agent_actions
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.retrieve import open_query
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tool calls in one step; more get an error

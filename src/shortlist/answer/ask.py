@@ -18,8 +18,8 @@ from shortlist.index.corpus import Corpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Claim, Evidence
-from shortlist.search.filters import Filter
-from shortlist.search.retrieve import open_query
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.retrieve import open_query
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]

@@ -25,10 +25,10 @@ from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows
 from shortlist.library.opening import CorpusState
 from shortlist.results import Evidence, Hit
+from shortlist.retrieval.agent_actions import name_of
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.retrieve import Found, merge, retrieve
 from shortlist.safety.prompt_injection import find_warning
-from shortlist.search.agent_actions import name_of
-from shortlist.search.filters import Filter
-from shortlist.search.retrieve import Found, merge, retrieve
 
 K = 4
 THRESHOLD = 0.30

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shortlist.compat.tool_index import ToolIndex
 from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.eval import load_cases
-from shortlist.kits.tool_index import ToolIndex
 from shortlist.library import registry
 from shortlist.safety.untrusted_files import read_regular_file
 

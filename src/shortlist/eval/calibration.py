@@ -17,8 +17,8 @@ from shortlist.eval.statistics import SEED, Table
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Mode
-from shortlist.search.filters import Filter
-from shortlist.search.relevance import UNCHANGED, calibration_of
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.relevance import UNCHANGED, calibration_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

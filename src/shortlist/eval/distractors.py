@@ -18,7 +18,7 @@ from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
 from shortlist.results import Mode, Selector
-from shortlist.search.discover import STRATEGY, MinScore
+from shortlist.retrieval.discover import STRATEGY, MinScore
 from shortlist.sources import CorpusSource, documents_of
 
 SMALLEST = 10

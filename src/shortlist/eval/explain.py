@@ -14,8 +14,8 @@ from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library.opening import Searchable
 from shortlist.results import Hit, Mode, Selection
-from shortlist.search.discover import MinScore
-from shortlist.search.filters import Filter
+from shortlist.retrieval.discover import MinScore
+from shortlist.retrieval.filters import Filter
 
 MOST_RIVALS = 3
 

@@ -24,8 +24,8 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, Progress, track
-from shortlist.search.retrieve import search
-from shortlist.search.select import as_prompt_function
+from shortlist.retrieval.retrieve import search
+from shortlist.retrieval.select import as_prompt_function
 
 PROMPTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("generate_prompts.toml").read_text("utf-8"))
 MASK = "[THIS]"

@@ -19,9 +19,9 @@ from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
 from shortlist.results import Hits, Mode, Selection, Selector
-from shortlist.search.discover import MinScore, choose, describe_threshold
-from shortlist.search.filters import Filter, allowed
-from shortlist.search.retrieve import Found, check_comparable, check_mode, look, merge, refuse_unknown
+from shortlist.retrieval.discover import MinScore, choose, describe_threshold
+from shortlist.retrieval.filters import Filter, allowed
+from shortlist.retrieval.retrieve import Found, check_comparable, check_mode, look, merge, refuse_unknown
 
 if TYPE_CHECKING:
     from shortlist.results import Positions

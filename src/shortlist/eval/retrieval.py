@@ -17,8 +17,8 @@ from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Pai
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Mode, Selection, Selector
-from shortlist.search.discover import STRATEGY, MinScore, candidates_for
-from shortlist.search.filters import Filter
+from shortlist.retrieval.discover import STRATEGY, MinScore, candidates_for
+from shortlist.retrieval.filters import Filter
 
 DEPTH = 1000  # hits among which an expected result is looked for below the top k, as in the runs of trec_eval
 KS = (1, 3, 5)

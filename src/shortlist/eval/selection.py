@@ -15,9 +15,9 @@ from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Tab
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Mode, Selector
-from shortlist.search.discover import STRATEGY, MinScore, candidates_for
-from shortlist.search.filters import Filter
-from shortlist.search.select import select
+from shortlist.retrieval.discover import STRATEGY, MinScore, candidates_for
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.select import select
 
 MAX_KS = (1, 2, 3, 5, 10)
 RELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)

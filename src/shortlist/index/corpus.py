@@ -249,7 +249,7 @@ class Corpus:
     def as_tool(self, **options: Any) -> AgentTool:
         """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
         # The only deliberate late binding: the implementation is in a higher layer.
-        tool: AgentTool = pkgutil.resolve_name("shortlist.search.corpus_tool:as_tool")(self, **options)
+        tool: AgentTool = pkgutil.resolve_name("shortlist.retrieval.corpus_tool:as_tool")(self, **options)
         return tool
 
     def close(self) -> None:

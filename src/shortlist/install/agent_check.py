@@ -15,9 +15,9 @@ from shortlist.errors import ShortlistError
 from shortlist.install import find_own_command
 from shortlist.install.agent_config import NAME, AgentConfig
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.sources.mcp_servers.mcp_client import read_servers
-from shortlist.sources.mcp_servers.mcp_config import Server, runs_shortlist, servers_of
-from shortlist.sources.mcp_servers.mcp_entries import command_line, is_off, normalize
+from shortlist.mcp_client.mcp_config import Server, runs_shortlist, servers_of
+from shortlist.mcp_client.mcp_entries import command_line, is_off, normalize
+from shortlist.sources.mcp_tools import read_servers
 
 START_SECONDS = 30.0
 # What a program has that is started from the desktop. On Windows it is the PATH of the user.

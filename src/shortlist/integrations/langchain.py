@@ -13,7 +13,7 @@ from shortlist.integrations.retrieved_texts import Texts
 from shortlist.integrations.toolbox import Toolbox
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool
-from shortlist.search.corpus_tool import as_tool
+from shortlist.retrieval.corpus_tool import as_tool
 
 with needs_extra("langchain", "The integration with LangChain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

@@ -8,7 +8,7 @@ from typing import Any
 
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.results import Disclosure, Hit
-from shortlist.search.discover import discover, find
+from shortlist.retrieval.discover import discover, find
 
 SHOWN = ("id", "name", "kind", "source", "locator", "corpus", "score")
 

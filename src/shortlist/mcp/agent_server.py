@@ -36,8 +36,8 @@ from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import ORIGIN, PAGE, SkillResources, parse_cursor
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
+from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.safety.prompt_injection import find_warning
-from shortlist.search.learning.usage_session import UsageSession
 from shortlist.sources.skills import explain_pending
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class AgentActions:
         usage = self._usage()
 
         def find() -> Data:
-            from shortlist.search import agent_actions, corpus_tool  # noqa: PLC0415  # slow to load
+            from shortlist.retrieval import agent_actions, corpus_tool  # noqa: PLC0415  # slow to load
 
             most = SCHEMAS["discover"]["properties"]["limit"]["maximum"]
             number = None if limit is None else corpus_tool.parse_count(limit, "limit", most=most)
@@ -202,7 +202,7 @@ class AgentActions:
         usage = self._usage()
 
         def show() -> Data:
-            from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
+            from shortlist.retrieval import agent_actions  # noqa: PLC0415  # slow to load
 
             if id.startswith(SKILL_SCHEME):
                 file = self.skills.read(id, usage)

@@ -19,7 +19,7 @@ from shortlist.index.storage.records import batched
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.sources.mcp_servers.mcp_client import document_of
+from shortlist.sources.mcp_tools import document_of
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -140,7 +140,7 @@ class _PendingCorpus:
         self._documents: list[Document] = []
 
     def find(self, query: str, embedder: str) -> tuple[str, float] | None:
-        from shortlist.search import agent_actions  # noqa: PLC0415  # slow to load
+        from shortlist.retrieval import agent_actions  # noqa: PLC0415  # slow to load
 
         found = [
             document_of(tool.server, "tool", tool.approved or {"name": tool.name, "inputSchema": {}})

@@ -22,7 +22,7 @@ from shortlist._text import did_you_mean
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.mcp.collection import LOOK_AGAIN, SKILLS, Collection
-from shortlist.search.learning.usage_session import UsageSession
+from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, split_front_matter
 
 EXTENSION = "io.modelcontextprotocol/skills"

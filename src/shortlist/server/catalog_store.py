@@ -14,6 +14,7 @@ from typing import Any
 from shortlist._files import locked, replace_text, stamp_of
 from shortlist._settings import BM25SSettings, Settings
 from shortlist._text import count_of
+from shortlist.compat.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
 from shortlist.documents import Changes, Document, Problem
 from shortlist.errors import CorpusNotFound, InputError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
@@ -21,7 +22,6 @@ from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.named import make_absolute
 from shortlist.index.storage.records import to_record
-from shortlist.kits.retriever import ANALYZER, SCORING, BM25SRetriever, read_catalog
 from shortlist.server.service_settings import FORMAT, State, get_folder, read_json
 from shortlist.sources.structured import SUFFIXES
 

@@ -22,10 +22,10 @@ from typing import IO, Any, cast
 from shortlist._limits import Canceled, cancelable, check_canceled, max_query_characters
 from shortlist._settings import BM25SSettings, Settings
 from shortlist._telemetry import export, resume, to_headers
+from shortlist.compat.retriever import BM25SRetriever
 from shortlist.errors import ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.engines.address import sign_in
-from shortlist.kits.retriever import BM25SRetriever
 from shortlist.safety import processes
 from shortlist.server.catalog_store import NAME, CatalogStore, log
 from shortlist.server.jobs import to_json

@@ -34,9 +34,9 @@ from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_corpus import base_name
 from shortlist.index.query_scores import Request
 from shortlist.results import Hit, Hits, Mode, Ranking
-from shortlist.search import agent_actions
-from shortlist.search.filters import allowed
-from shortlist.search.retrieve import merge, open_query, retrieve
+from shortlist.retrieval import agent_actions
+from shortlist.retrieval.filters import allowed
+from shortlist.retrieval.retrieve import merge, open_query, retrieve
 from tests.index.engines.conftest import Place, long_document, persistent, teas
 
 CHUNKS: dict[str, Any] = {"chunk_size": 200, "chunk_overlap": 20}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shortlist import Document, create_corpus
 from shortlist.index.engines import facets
-from shortlist.search.filters import allowed
+from shortlist.retrieval.filters import allowed
 
 KEYS = ("a", "b", "a.b", "kind", "id", "", "k" * 300)
 SCALARS = (

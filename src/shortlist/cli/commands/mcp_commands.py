@@ -23,11 +23,11 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, matches_rule
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.tool_catalog import Tool
+from shortlist.mcp_client import mcp_trust
+from shortlist.mcp_client.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
+from shortlist.mcp_client.mcp_tokens import read_sign_ins
 from shortlist.protocols import LLM
 from shortlist.safety.untrusted_files import read_regular_file
-from shortlist.sources.mcp_servers import mcp_trust
-from shortlist.sources.mcp_servers.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
-from shortlist.sources.mcp_servers.mcp_tokens import read_sign_ins
 
 MOST_MATCHES = 10  # tools that are named
 
@@ -162,7 +162,7 @@ def logout(out: Output, name: str) -> None:
 
 def _import_login() -> ModuleType:
     with needs_extra("mcp", "Signing in to MCP servers"):
-        from shortlist.sources.mcp_servers import mcp_login  # noqa: PLC0415
+        from shortlist.mcp_client import mcp_login  # noqa: PLC0415
     return mcp_login
 
 

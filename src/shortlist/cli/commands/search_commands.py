@@ -11,7 +11,7 @@ import shortlist
 from shortlist.cli.corpora import open_corpora
 from shortlist.cli.output import ABSTAINED, OK, Output
 from shortlist.cli.parameters import split_names
-from shortlist.search.disclose import read_hit
+from shortlist.retrieval.disclose import read_hit
 
 
 def search(out: Output, words: Sequence[str], corpus: list[str], **how: Any) -> int:

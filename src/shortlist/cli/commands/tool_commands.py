@@ -10,8 +10,8 @@ import click
 from shortlist._paths import data_dir
 from shortlist._text import count_of
 from shortlist.cli.output import ABSTAINED, OK, Output
+from shortlist.compat.tool_index import SearchQuery, ToolIndex, read_tools
 from shortlist.errors import SourceError
-from shortlist.kits.tool_index import SearchQuery, ToolIndex, read_tools
 
 
 def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_file: str | None) -> None:

@@ -20,8 +20,8 @@ from shortlist.eval.usage_cases import make_cases
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library.opening import open_states
-from shortlist.search.learning.examples import collect_examples, fit_threshold
-from shortlist.search.relevance import FLOOR
+from shortlist.retrieval.learning.examples import collect_examples, fit_threshold
+from shortlist.retrieval.relevance import FLOOR
 
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Screen

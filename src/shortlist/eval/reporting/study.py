@@ -20,8 +20,8 @@ from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_sel
 from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
 from shortlist.results import Selector
-from shortlist.search.discover import STRATEGY, MinScore
-from shortlist.search.filters import Filter
+from shortlist.retrieval.discover import STRATEGY, MinScore
+from shortlist.retrieval.filters import Filter
 
 MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
 MOST_MISSES = 200  # more make a page that browsers are slow with

@@ -1,7 +1,7 @@
 """Filters by metadata of any shape in a cluster: every value becomes a token that sorts as the value does.
 
 A token is the key, the kind of value and the value. One field has them all, so no key needs a mapping of its own, True
-is not 1, and a range of values is a range of tokens. `search/filters.py` defines what a condition means.
+is not 1, and a range of values is a range of tokens. `retrieval/filters.py` defines what a condition means.
 """
 
 from __future__ import annotations

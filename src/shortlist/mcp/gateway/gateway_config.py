@@ -18,8 +18,8 @@ from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
-from shortlist.sources.mcp_servers import mcp_config
-from shortlist.sources.mcp_servers.mcp_config import (
+from shortlist.mcp_client import mcp_config
+from shortlist.mcp_client.mcp_config import (
     NEW_TOOLS,
     OWN_FILE,
     ConfigurationFile,
@@ -28,8 +28,8 @@ from shortlist.sources.mcp_servers.mcp_config import (
     read_new_tools,
     read_redacts_results,
 )
-from shortlist.sources.mcp_servers.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
-from shortlist.sources.mcp_servers.mcp_trust import key_of, trust_file
+from shortlist.mcp_client.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
+from shortlist.mcp_client.mcp_trust import key_of, trust_file
 
 INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so that none of them runs the others again
 

@@ -17,8 +17,8 @@ from shortlist._paths import data_dir
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.tool_changes import Change, find_changes
 from shortlist.mcp.gateway.tool_review import find_risk
+from shortlist.mcp_client.mcp_config import Server
 from shortlist.safety.prompt_injection import plain_key, visual_key
-from shortlist.sources.mcp_servers.mcp_config import Server
 
 FORMAT, HISTORY_FORMAT = 2, 1
 MOST_FORMS = 8  # earlier forms of a tool that stay approved, the latest first

@@ -20,10 +20,10 @@ from shortlist.index.engine import EMBEDDED
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
-from shortlist.search.disclose import disclose, read_hit
-from shortlist.search.discover import discover
-from shortlist.search.learning.examples import MOST_IN_SESSION, fit_threshold
-from shortlist.search.retrieve import search
+from shortlist.retrieval.disclose import disclose, read_hit
+from shortlist.retrieval.discover import discover
+from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
+from shortlist.retrieval.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
 from shortlist.server.routes import schemas

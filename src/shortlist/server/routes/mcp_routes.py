@@ -27,12 +27,12 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.relay import SESSION_HEADER
+from shortlist.mcp_client.mcp_config import approve_command, review_command
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints
 from shortlist.server.middleware import EXTEND
 from shortlist.server.routes.corpora_routes import ServedCorpora
-from shortlist.sources.mcp_servers.mcp_config import approve_command, review_command
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager as Manager

@@ -1,0 +1,1 @@
+"""Configuration, trust, sign-in and connections of MCP servers."""

@@ -1,0 +1,286 @@
+"""Discovery: retrieve, select and disclose in one call, on one state of each corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal
+
+from shortlist._telemetry import traced
+from shortlist._text import did_you_mean
+from shortlist.errors import InputError
+from shortlist.index.config import Floor
+from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.tools_model import suggest_embedder
+from shortlist.index.engine import State
+from shortlist.index.text.query_terms import weight_of
+from shortlist.library.opening import Searchable
+from shortlist.protocols import Progress
+from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
+from shortlist.retrieval.disclose import Loader, disclose
+from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.learning.learned import find_threshold
+from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.retrieve import Found, merge, open_query, refuse_unknown, retrieve
+from shortlist.retrieval.select import is_built_in, select
+from shortlist.sources.tools.tool_catalogs import describe_tool
+
+NEAR_MISSES = 3
+SHIPPED = f"The built-in relevance threshold of {FLOOR:g}; this corpus has none calibrated for this mode."
+LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
+
+MinScore = float | Literal["auto"] | None
+
+# The defaults of every way to call discover and of every evaluation.
+STRATEGY = "adaptive"
+K = 10
+
+SELECT_OPTIONS = ("rel", "gap_ratio", "temperature", "cutoff")  # of `select`, besides those that discover names
+OPTIONS = (*SELECT_OPTIONS, "mode", "k", "filter", "strategy", "max_k", "min_score", "level", "loader", "roots")
+
+
+@traced("discover", lambda found: {"mode": found.mode, "selected": len(found.results)})
+def discover(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    *,
+    strategy: str | Selector = STRATEGY,
+    max_k: int | None = None,
+    min_score: MinScore = "auto",
+    level: Level = "metadata",
+    disclose_level: Level | None = None,
+    loader: Loader | None = None,
+    roots: Sequence[str | Path] | None = None,
+    progress: Progress | None = None,
+    **selection: Any,
+) -> Discovery:
+    """Return the few documents that match the query, or abstain.
+
+    By default the best document is returned, with up to four others that are nearly as relevant. `max_k` asks for that
+    number of results instead; `strategy` for another rule of `select`.
+
+    Abstains if the best score is below `min_score`. With "auto", each corpus uses the threshold calibrated for it and
+    the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
+    an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
+    `loader` and `roots` to `disclose`; other options to `select`: rel, gap_ratio, temperature, cutoff.
+    `disclose_level` is another name of `level`.
+    """
+    if unknown := [name for name in selection if name not in SELECT_OPTIONS]:
+        raise TypeError(
+            f"discover() got an unexpected keyword argument {unknown[0]!r}.{did_you_mean(unknown[0], OPTIONS)}"
+        )
+    level = disclose_level or level
+    chosen, candidates = find(
+        corpus, query, mode, k, filter, strategy, min_score,
+        max_k=max_k, progress=progress, reads_all=level != "metadata", **selection,
+    )  # fmt: skip
+    shown = disclose(chosen, level, loader=loader, roots=roots)
+    shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
+    return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
+
+
+def _needs(hit: Hit) -> tuple[str, ...]:
+    """The required arguments of a tool."""
+    document = hit.load() if hit.kind == "tool" and hit.load else None
+    required = describe_tool(document)[1].get("required") if document else None
+    return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+
+
+def find(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
+    *,
+    max_k: int | None = None,
+    progress: Progress | None = None,
+    whole: bool = True,
+    reads_all: bool = False,
+    **selection: Any,
+) -> tuple[Selection, Hits]:
+    """Select from the candidates, and return both. Selected tools carry their documents; with `reads_all`, all hits.
+
+    Everything is read from one state, which is closed before a strategy of the caller runs.
+    """
+    k = candidates_for(k, max_k)
+    selection["max_k"] = max_k
+    if isinstance(min_score, str) and min_score != "auto":
+        raise InputError(f"min_score must be a number, None or 'auto', not {min_score!r}.")
+    chosen: Selection | None = None
+    with open_query(corpus, query, mode, k, progress) as states:
+        found = retrieve(states, query, mode, k, filter, whole=whole)
+        candidates = merge(found, query, mode, k)
+        judged = _judge(found, query, mode, k, min_score)
+        if is_built_in(strategy):
+            chosen = judged.select(strategy, selection)
+        else:
+            judged.read_ahead()
+        selectable = chosen.selected if chosen else candidates
+        documents = _read_documents(found, [hit for hit in selectable if reads_all or hit.kind == "tool"])
+    chosen = chosen or judged.select(strategy, selection)
+    selected = [
+        replace(hit, load=partial(documents.get, hit.load)) if hit.load in documents else hit for hit in chosen.selected
+    ]
+    return replace(chosen, selected=selected), candidates
+
+
+def candidates_for(k: int, max_k: int | None) -> int:
+    """The number of candidates: k, or what is asked for if that is more."""
+    return max(k, max_k) if k and isinstance(max_k, int) else k
+
+
+def _read_documents(found: Sequence[Found], hits: Sequence[Hit]) -> dict[Any, Any]:
+    """Read the documents of the hits, by their `load` function."""
+    wanted = {hit.load for hit in hits}
+    return {hit.load: one.state.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
+
+
+def choose(
+    found: Sequence[Found],
+    query: str,
+    mode: Mode,
+    k: int,
+    strategy: str | Selector,
+    min_score: MinScore,
+    **selection: Any,
+) -> Selection:
+    """Select as `discover` does. The states must be open."""
+    k = candidates_for(k, selection.get("max_k"))
+    return _judge(found, query, mode, k, min_score).select(strategy, selection)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The hits of the corpora whose best hit reaches the threshold, and the abstentions of the others."""
+
+    found: Sequence[Found]
+    query: str
+    mode: Mode
+    fitting: Hits
+    left_out: Mapping[str, Selection]
+    min_score: float | None  # for all corpora together
+    signals: Mapping[str, Any]
+
+    def select(self, strategy: str | Selector, options: Mapping[str, Any]) -> Selection:
+        # also called without hits, so that a wrong argument is an error
+        chosen = select(self.fitting, strategy, min_score=self.min_score, **options)
+        if self.left_out and not self.fitting:
+            chosen = _abstain(self.left_out)
+        signals = {**chosen.signals, **self.signals, **(self._explanation if chosen.abstained else {})}
+        return Selection(chosen.selected, chosen.reason, signals)
+
+    def read_ahead(self) -> None:
+        """Read what an abstention reports while the state is open."""
+        _ = self._explanation
+
+    @cached_property
+    def _explanation(self) -> dict[str, Any]:
+        """Closest matches, what was searched, and what to try."""
+        near = merge(self.found, self.query, self.mode, NEAR_MISSES)
+        unknown = [set(_unknown_words(one.state, self.query)) for one in self.found]
+        words = sorted(set.intersection(*unknown)) if unknown else []
+        searched = {one.corpus.name: one.state.count() for one in self.found}
+        advice = []
+        if words:
+            advice.append(f"No indexed document contains {' or '.join(map(repr, words))}. Try different terms.")
+        if near:
+            advice.append(f"If you meant {near[0].name}, search for it by name.")
+        if not any(searched.values()):
+            advice.append("Nothing is indexed yet. Build the corpus first.")
+        kinds = {hit.kind for hit in near}
+        advice += dict.fromkeys(
+            note for one in self.found if (note := suggest_embedder(kinds, one.state.config.embedder_name))
+        )
+        return {
+            "near_misses": [hit.brief() for hit in near],
+            "searched": searched,
+            "unknown_words": words,
+            "try": advice,
+        }
+
+
+def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: MinScore) -> _Judged:
+    """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
+    is_auto = min_score == "auto"
+    several = len(found) > 1
+    floors = [one.state.config.floor(mode, one.state.since) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
+    fitting, left_out = [], {}
+    for one, floor in zip(found, floors, strict=True):
+        refusal = (refuse_unknown(one) or _refuse_below(one, floor.value, several=several)) if is_auto else None
+        if refusal:
+            left_out[one.corpus.name] = refusal
+        else:
+            fitting.append(one)
+    hits = merge(fitting, query, mode, k)
+    is_shipped = [is_auto and floor.value is None for floor in floors]
+    notes = dict.fromkeys(
+        _note_threshold(one.threshold) if used else floor.doubt
+        for used, floor, one in zip(is_shipped, floors, found, strict=True)
+    )
+    signals = {
+        "left_out": several and {name: refusal.reason for name, refusal in left_out.items()},
+        "floor": " ".join(filter(None, notes)),
+        "min_relevance": min(
+            (one.threshold for one, used in zip(found, is_shipped, strict=True) if used), default=None
+        ),
+    }
+    signals = {name: value for name, value in signals.items() if value}
+    return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
+
+
+def _note_threshold(threshold: float) -> str:
+    return SHIPPED if threshold == FLOOR else LEARNED.format(threshold)
+
+
+def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinScore) -> str:
+    """What a hit must reach so that `discover` does not abstain."""
+    if min_score is None:
+        return "none"
+    own = state.config.floor(mode, state.since).value if min_score == "auto" else min_score
+    if own is None:
+        threshold = find_threshold(corpus, state, mode)
+        return f"a relevance of {threshold:g} ({'built-in' if threshold == FLOOR else 'fitted to earlier use'})"
+    return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
+
+
+def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Selection | None:
+    """Abstain if all hits are below the corpus's own threshold or, without one, below the built-in one."""
+    if not found.hits:
+        return None
+    best = found.hits[0] if floor is not None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
+    signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
+    least = found.threshold
+    if floor is None and best.relevance is not None and best.relevance < least:
+        reason = f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {least:g}."
+        return Selection([], reason, signals)
+    if several and floor is not None and best.score < floor:
+        reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."
+        return Selection([], reason, signals | {"min_score": floor})
+    return None
+
+
+def _unknown_words(state: State, query: str) -> Iterator[str]:
+    """The query words that no passage contains, except function words and words such as "please"."""
+    lexical = state.lexical
+    for word in dict.fromkeys(lexical.analyzer.words(query)):
+        terms = lexical.analyzer.terms_of(word)
+        if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
+            yield word
+
+
+def _abstain(refused: Mapping[str, Selection]) -> Selection:
+    """Combine the abstentions of all corpora; the reason is that of the corpus that comes closest."""
+    name = max(refused, key=lambda name: refused[name].signals.get("relevance") or 0.0)
+    closest = refused[name]
+    if len(refused) == 1:
+        return closest
+    reason = f"No match in any of {len(refused)} corpora. {name}: {closest.reason}"
+    return Selection([], reason, {**closest.signals, "corpora": len(refused)})

@@ -1,0 +1,141 @@
+"""Final passage scores for a query: lexical and dense scores, blended or fused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.index.lexical.lexical_ranker import top
+from shortlist.index.query_scores import AllScores, Request, Scores
+from shortlist.index.text.query_terms import Asked
+from shortlist.results import Mode, Ranking
+from shortlist.retrieval.fusion import blend, reciprocal_rank
+
+if TYPE_CHECKING:
+    from shortlist.index.engine import Allowed, State
+    from shortlist.results import Floats, Positions
+
+# Depth of each ranking in a reciprocal rank fusion; a rank beyond it adds less than a thousandth.
+FUSED_DEPTH = 1000
+
+# First depth of the lexical and dense rankings when looking for the best of their blend.
+BLENDED_DEPTH = 100
+
+
+class _Blend:
+    """A blend of lexical and dense scores that reads only the top of both rankings (Fagin's threshold algorithm).
+
+    A position in neither ranking scores at most the blend of their last scores, so it cannot beat a k-th best above it.
+    """
+
+    def __init__(self, lexical: Scores, dense: Scores, mix: Callable[[Floats, Floats], Floats]) -> None:
+        self._lexical, self._dense, self._mix = lexical, dense, mix
+
+    def ranking(self, k: int) -> Ranking:
+        for depth in (_first_depth(k), 4 * _first_depth(k)):
+            lexical, dense = self._lexical.ranking(depth), self._dense.ranking(depth)
+            positions = np.union1d(lexical.positions, dense.positions)
+            scores = self.at(positions)
+            best = top(scores, k)
+            last = lexical.scores[-1:] if len(lexical) >= depth else np.zeros(1)
+            least = self._mix(last, dense.scores[-1:])[0] if len(dense) >= depth else -np.inf
+            if least == -np.inf or (len(best) >= k and scores[best[k - 1]] > least):
+                break
+        else:
+            if (everything := self.every()) is not None:
+                return AllScores(everything).ranking(k)
+        return Ranking(positions[best], scores[best])
+
+    def at(self, positions: Positions) -> Floats:
+        return self._mix(self._lexical.at(positions), self._dense.at(positions))
+
+    def every(self) -> Floats | None:
+        lexical, dense = self._lexical.every(), self._dense.every()
+        return None if lexical is None or dense is None else self._mix(lexical, dense)
+
+
+def _first_depth(k: int) -> int:
+    return max(BLENDED_DEPTH, 2 * k)
+
+
+def score(
+    state: State,
+    query: str,
+    terms: Asked,
+    mode: Mode,
+    k: int,
+    mask: Allowed | None,
+    lexical_share: float,
+    *,
+    reads_all: bool = False,
+) -> tuple[dict[str, Scores], Scores]:
+    """Compute the lexical and dense scores that the mode needs, and the final scores."""
+    is_dense = mode in ("dense", "hybrid") or (mode == "auto" and state.has_vectors)
+    depth = max(k, 1)
+    if is_dense and mode != "dense":
+        depth = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
+    lexical, dense = 0 if mode == "dense" else depth, depth if is_dense else 0
+    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all))
+    if mode == "hybrid":
+        return parts, _fuse(state, parts)
+    if mode != "auto" or not is_dense:
+        return parts, next(iter(parts.values()))
+    mix = partial(blend, ideal=state.lexical.ideal(terms), share=lexical_share)
+    by_words, by_meaning = parts["lexical"], parts["dense"]
+    if isinstance(by_words, AllScores) and isinstance(by_meaning, AllScores):
+        return parts, AllScores(mix(by_words.scores, by_meaning.scores))
+    return parts, _Blend(by_words, by_meaning, mix)
+
+
+class _Few:
+    """Scores of a few positions, in order; all others score minus infinity."""
+
+    def __init__(self, positions: Positions, scores: Floats) -> None:
+        self._positions, self._scores = positions, scores
+
+    def ranking(self, k: int) -> Ranking:
+        best = top(self._scores, k)
+        return Ranking(self._positions[best], self._scores[best])
+
+    def at(self, positions: Positions) -> Floats:
+        if not len(self._positions):
+            return np.full(len(positions), -np.inf)
+        at = np.minimum(self._positions.searchsorted(positions), len(self._positions) - 1)
+        return np.where(self._positions[at] == positions, self._scores[at], -np.inf)
+
+    def every(self) -> None:
+        return None
+
+
+def _fuse(state: State, parts: dict[str, Scores]) -> Scores:
+    """Fuse by reciprocal ranks of documents, each at its best lexical passage, or else its best dense one."""
+    best = [best_passages(state, part.ranking, FUSED_DEPTH) for part in parts.values()]
+    positions = np.concatenate([ranking.positions for ranking in best])
+    documents, first, number = np.unique(state.documents(positions), return_index=True, return_inverse=True)
+    rankings, start = [], 0
+    for ranking in best:
+        scores = np.full(len(documents), -np.inf)
+        scores[number[start : start + len(ranking)]] = ranking.scores
+        rankings.append(scores)
+        start += len(ranking)
+    positions = positions[first]
+    order = np.argsort(positions)
+    return _Few(positions[order], reciprocal_rank(rankings)[order])
+
+
+def best_passages(state: State, rank: Callable[[int], Ranking], k: int) -> Ranking:
+    """The best position of each of the k best documents and of those tied with the last, best first."""
+    wanted = k
+    while True:
+        ranking = rank(wanted)
+        documents = state.documents(ranking.positions).tolist()
+        distinct = len(set(documents))
+        if distinct == len(documents):
+            return ranking
+        if distinct >= k or len(ranking) < wanted:
+            first = sorted({document: at for at, document in reversed([*enumerate(documents)])}.values())
+            return Ranking(ranking.positions[first], ranking.scores[first])
+        wanted *= 4

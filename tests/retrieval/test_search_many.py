@@ -1,0 +1,103 @@
+"""Many queries at once find what each finds alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shortlist import Corpus, CorpusNotFound, Document, InputError, create_corpus, open_corpus, search, search_many
+from shortlist.retrieval import retrieve as retrieve_module
+
+TEAS = [
+    Document(f"tea-{at}", f"Tea {at}", f"{color} tea from {place}", metadata={"color": color})
+    for at, (color, place) in enumerate(
+        [("green", "Japan"), ("black", "India"), ("green", "China"), ("white", "China"), ("black", "Kenya")] * 8
+    )
+]
+QUERIES = ["green tea", "tea 7", "from China", "the", "", "zebra", "black tea from Kenya", "green tea"] * 4
+
+
+@pytest.fixture(params=["memory", "folder"])
+def teas(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
+    path = tmp_path / "teas" if request.param == "folder" else None
+    corpus = create_corpus("teas", path=path, in_memory=path is None, embedder="light")
+    corpus.add(TEAS[:30])
+    corpus.add(TEAS[30:])
+    corpus.remove(["tea-3"])
+    return corpus
+
+
+@pytest.mark.parametrize("mode", ["auto", "lexical", "dense", "hybrid"])
+@pytest.mark.parametrize("filter", [None, {"color": "green"}])
+def test_each_query_finds_what_search_finds(
+    teas: Corpus, mode: Any, filter: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieve_module, "PARALLEL_FROM", 0)  # in threads
+    many = search_many(teas, QUERIES, mode, k=3, filter=filter)
+    assert [hits.query for hits in many] == QUERIES
+    assert [hits.to_dict() for hits in many] == [search(teas, one, mode, 3, filter).to_dict() for one in QUERIES]
+
+
+def test_several_corpora_and_texts_are_searched_together(teas: Corpus) -> None:
+    other = create_corpus("other", in_memory=True, embedder="none")
+    other.add([Document("coffee", "Coffee", "black coffee from Kenya")])
+    for corpora in ([teas, other], ["green tea", "black coffee"], {"a": "green tea"}):
+        many = search_many(corpora, iter(QUERIES[:8]), k=2)
+        assert [hits.to_dict() for hits in many] == [search(corpora, one, k=2).to_dict() for one in QUERIES[:8]]
+
+
+def test_no_queries_have_no_results_but_need_a_corpus(teas: Corpus) -> None:
+    assert search_many(teas, []) == []
+    with pytest.raises(CorpusNotFound, match="nowhere"):
+        search_many("nowhere", [])
+
+
+@pytest.mark.parametrize(
+    ("queries", "options", "value"),
+    [
+        ("tea", {}, "'tea'"),
+        (["tea", 7], {}, "int"),
+        (["tea"], {"k": -1}, "-1"),
+        (["tea"], {"mode": "fast"}, "'fast'"),
+        ([], {"mode": "fast"}, "'fast'"),
+        (["tea", "green"], {"filter": {"color": {"$near": 1}}}, r"'\$near'"),
+    ],
+)
+def test_a_wrong_argument_is_an_error(teas: Corpus, queries: Any, options: dict[str, Any], value: str) -> None:
+    with pytest.raises(InputError, match=value):
+        search_many(teas, queries, **options)
+
+
+def test_all_queries_read_one_state_while_another_writer_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teas = create_corpus("teas", path=tmp_path / "teas", embedder="none")
+    teas.add(TEAS)
+    expected = [hits.to_dict() for hits in search_many(teas, QUERIES)]
+    look = retrieve_module.look
+
+    def disturb(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
+        if query == "zebra":
+            with open_corpus(tmp_path / "teas") as writer:
+                writer.remove(["tea-0", "tea-6", "tea-7"])
+        return look(corpus, state, query, *values, **options)
+
+    monkeypatch.setattr(retrieve_module, "look", disturb)
+    assert [hits.to_dict() for hits in search_many(teas, QUERIES)] == expected
+    assert len(teas) == len(TEAS) - 3
+
+
+def test_an_error_of_one_query_is_raised(teas: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    look = retrieve_module.look
+
+    def fail(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
+        if query == "zebra":
+            raise InputError("no zebra")
+        return look(corpus, state, query, *values, **options)
+
+    monkeypatch.setattr(retrieve_module, "look", fail)
+    with pytest.raises(InputError, match="no zebra"):
+        search_many(teas, QUERIES)
+    assert search(teas, "green tea")[0].metadata == {"color": "green"}

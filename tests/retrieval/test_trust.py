@@ -1,0 +1,121 @@
+"""How relevant is a hit? The same question in every mode."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from shortlist import Document, build, discover, search
+from shortlist.documents import Passage
+from shortlist.library.opening import open_states
+from shortlist.results import Hit, Mode
+from shortlist.retrieval.relevance import (
+    BY_WORDS,
+    FLOOR,
+    OTHER_SERVICE,
+    TRUSTED,
+    Relevance,
+    Share,
+    probability,
+    trust_in,
+)
+from shortlist.retrieval.select import is_duplicate, select
+from shortlist.retrieval.services import find_unknown_services
+
+TOOLS = [
+    Document("refund_payment", "refund_payment", "Send money back to the customer's card after a charge.", kind="tool"),
+    Document("track_parcel", "track_parcel", "Show where a parcel is and when it will arrive.", kind="tool"),
+    Document("play_music", "play_music", "Play a song, an album or a radio station.", kind="tool"),
+]
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_every_hit_has_a_relevance_between_0_and_1_and_the_right_one_has_the_greatest(mode: Mode) -> None:
+    hits = search(build(TOOLS, in_memory=True), "send money back to a card", mode=mode)
+    assert all(hit.relevance is not None and 0.0 < hit.relevance < 1.0 for hit in hits)
+    assert max(hits, key=lambda hit: hit.relevance or 0.0).id == "refund_payment"
+
+
+def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name() -> None:
+    for trust in TRUSTED.values():
+        assert min(trust.relevance.covered, trust.relevance.dense, trust.relevance.named) > 0
+    weights = Relevance(-1.0, 2.0, 4.0, 0.5)
+    hits = [{"covered": 0.5, "dense": -0.3, "named": 0.0}, {"covered": 0.5, "dense": 0.25, "named": 1.0}]
+    assert list(map(weights.odds, hits)) == [0.0, 1.5]
+    assert list(map(probability, (0.0, -1000.0, 1000.0))) == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
+
+
+def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
+    share = Share(least=0.5, per_term=0.01, most=0.75)
+    assert [share.of(terms) for terms in (0, 1, 10, 25, 100)] == pytest.approx([0.5, 0.51, 0.6, 0.75, 0.75])
+
+
+def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> None:
+    assert trust_in("mine").relevance is BY_WORDS
+    assert trust_in("wordllama-256") is not trust_in("tools#12345678")
+
+
+def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:
+    def count_letters(texts: list[str]) -> np.ndarray:
+        return np.array([[text.count(letter) for letter in "aeiou"] for text in texts], dtype=np.float32)
+
+    corpus = build(TOOLS, in_memory=True, embedder=count_letters)
+    assert not discover(corpus, "send money back").abstained
+    assert discover(corpus, "water my tulips").abstained
+
+
+def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstention_explains_itself() -> None:
+    corpus = build(TOOLS, in_memory=True)
+    assert not discover(corpus, "send money back to a card", min_score="auto").abstained
+    found = discover(corpus, "which customer painted the sistine chapel", min_score="auto")
+    assert found.abstained
+    assert found.signals["min_relevance"] == FLOOR
+    near = found.signals["near_misses"]
+    assert len(near) == 3
+    assert all(0.0 < row["relevance"] < FLOOR for row in near)
+    assert found.signals["searched"] == {corpus.name: 3}
+    assert found.signals["unknown_words"] == ["chapel", "painted", "sistine"]
+    assert any("'sistine'" in advice for advice in found.signals["try"])
+    assert not discover(corpus, "which customer painted the sistine chapel", min_score=None).abstained
+
+
+def hit(name: str, text: str, score: float) -> Hit:
+    return Hit(Passage(name, name, text), score)
+
+
+def test_copies_do_not_spoil_the_gap_and_do_not_push_others_out() -> None:
+    text = "Send an email to one or more people, with a subject, a body and files attached to it, now or later on"
+    copies = [hit("send_email", text, 1.0), hit("send_email", f"{text}.", 0.99), hit("send_email", text, 0.98)]
+    other = hit("send_message", "Post a message to a channel of the team.", 0.95)
+    assert is_duplicate(copies[0], copies[1])
+    assert not is_duplicate(copies[0], other)
+    chosen = select([*copies, other], max_k=3)
+    assert chosen.signals["gap"] == pytest.approx(0.05)
+    assert chosen.signals["runner_up_ratio"] == pytest.approx(0.95)
+    assert [one.name for one in chosen.selected] == ["send_email", "send_email", "send_message"]
+    assert select(copies, max_k=3).selected == copies
+
+
+@pytest.mark.parametrize(
+    ("query", "services"),
+    [
+        ("add it to the jira board", ["jira"]),
+        ("post it in Slack, not in Discord", ["Discord"]),
+        ("Resend the invoice, then resend it again", []),  # also a verb
+        ("mail it with Resend", ["Resend"]),
+        ("a row in Google Sheets", ["Google Sheets"]),
+    ],
+)
+def test_well_known_services_that_no_document_mentions_are_recognized(query: str, services: list[str]) -> None:
+    corpus = build([*TOOLS, Document("send", "send_message", "Post to a Slack channel.", kind="tool")], in_memory=True)
+    with open_states([corpus]) as [(_, state)]:
+        assert find_unknown_services(query, state.lexical) == services
+
+
+def test_a_query_that_names_another_service_has_lower_odds() -> None:
+    corpus = build(TOOLS, in_memory=True, embedder="none")
+    (common,), (service,) = search(corpus, "the parcel in notion"), search(corpus, "the parcel in Notion")
+    odds = [(hit.relevance or 0) / (1 - (hit.relevance or 0)) for hit in (common, service)]
+    assert np.log(odds[1]) == pytest.approx(np.log(odds[0]) + OTHER_SERVICE)
