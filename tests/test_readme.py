@@ -10,6 +10,8 @@ import pytest
 from shortlist.mcp_client.mcp_config import runs_shortlist
 from tests.pages import ROOT, read_blocks, run_blocks
 
+pytestmark = pytest.mark.process
+
 README = (ROOT / "README.md").read_text("utf-8")
 
 

@@ -20,6 +20,8 @@ from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, completion, event, failure, serving, streamed
 from tests.cli.conftest import COMMAND, INDEX, Shell
 
+pytestmark = pytest.mark.process
+
 
 def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> None:
     (lamp.folder / "lamps" / "broken.docx").write_bytes(b"no zip")

@@ -25,6 +25,8 @@ from shortlist.index.engines import pointers
 from shortlist.library.registry import registry_file
 from tests.cli.conftest import COMMAND, Shell
 
+pytestmark = pytest.mark.process
+
 # Output
 
 

@@ -13,6 +13,8 @@ from shortlist.eval import load_cases
 from tests.answer.server import completion, serving
 from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.process
+
 EVALUATING = ["eval", "eval-select", "sweep-select", "calibrate-min-score", "distractors"]
 
 

@@ -20,6 +20,8 @@ from tests.embedded import store_of
 from tests.index import soak
 from tests.index.soak import PATIENCE, WRITERS, anchors, found, item, rebuilt, run_together, scores, version
 
+pytestmark = pytest.mark.process
+
 SECONDS = 5 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 3
 QUERIES = [*soak.QUERIES, "common", "quince common", "edition7", "loose word4"]
 

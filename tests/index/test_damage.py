@@ -37,6 +37,8 @@ from tests.index import soak
 from tests.index.copies import copy_own
 from tests.index.soak import expected, found, rebuilt, scores, version
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 30  # seconds: less than a writer waits for another one
 
 

@@ -20,6 +20,8 @@ from tests.index import soak
 from tests.index.copies import copy_own
 from tests.index.soak import Killer, expected, found, rebuilt, version
 
+pytestmark = pytest.mark.process
+
 KILLS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15  # in each of four groups
 OTHER = {"A": "B", "B": "A"}
 

@@ -24,6 +24,8 @@ from tests.answer.server import Scripted, ScriptedServer, completion, event, ser
 from tests.cli.conftest import COMMAND, Done, Shell
 from tests.sources.samples import pdf, write
 
+pytestmark = pytest.mark.process
+
 REFUSAL = "I don't know based on the provided documents."
 SOURCE_LINE = re.compile(r"^\S+ \((?:page=\d+|row=\d+|whole)(?:;offset=\d+)?\) score=-?\d\.\d{3}$")
 SAMPLE = "What was the sample size in the second study?"

@@ -28,6 +28,8 @@ from shortlist.server.service_settings import load_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service
 
+pytestmark = pytest.mark.process
+
 CATALOG: list[dict[str, Any]] = [
     {
         "id": "place_limit_order",

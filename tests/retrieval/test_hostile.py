@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from shortlist import Changes, Corpus, CorpusError, Document, Problem, create_corpus, disclose, discover, search, select
 from shortlist.results import Mode
 
+pytestmark = pytest.mark.process
+
 MODES = get_args(Mode)
 Make = Callable[..., Corpus]
 

@@ -16,13 +16,9 @@ from tests.servers import KINDS, available, shared
 
 FIXTURES = {f"{kind}_url" for kind in KINDS}
 TESTS = Path(__file__).parents[1]
-# Tests that start servers, kill processes, damage files or run every documented command: minutes, not seconds.
-PROCESSES = (
-    *("mcp/", "server/", "servers/", "sources/test_mcp.py", "retrieval/test_hostile.py"),
-    *(f"cli/test_{name}.py" for name in ("answers", "cli", "evaluation")),
-    *(f"index/test_{name}.py" for name in ("concurrency", "damage", "durability")),
-    *("parity/test_documents.py", "parity/test_softmax_retriever.py", "test_readme.py"),
-)
+# Tests that start servers, kill processes, damage files or run every documented command: minutes, not seconds. Files of
+# other folders set the mark themselves.
+PROCESSES = ("mcp/", "server/", "servers/")
 SKIPPED = "Not tested on a real {kind}: {reason}."
 
 

@@ -33,6 +33,8 @@ from shortlist import (
 from shortlist.mcp_client.mcp_config import Server, servers_of
 from shortlist.mcp_client.mcp_trust import trust
 
+pytestmark = pytest.mark.process
+
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 PATIENCE = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
 
