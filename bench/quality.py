@@ -26,7 +26,7 @@ from shortlist.eval.calibration import auroc
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.results import Mode
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 WITH_TOOLS: tuple[Mode, ...] = ("auto", "dense")
@@ -47,7 +47,7 @@ def run(arguments: list[Path]) -> None:
         print(f"{data.name:14}{row['documents']:10}{row['queries']:9}{numbers}", flush=True)
     judged = [scope for scope in scopes(sets) if scope.has_both]
     if judged:
-        print(f"\n{'nothing fits':26}{'AUROC':>8}{'bm25s':>8}{'lost':>8}{'answered':>10}   at a floor of {FLOOR}")
+        print(f"\n{'nothing fits':26}{'AUROC':>8}{'bm25s':>8}{'lost':>8}{'answered':>10}   at a floor of {THRESHOLD}")
     for scope in judged:
         _tell(scope, "default", "", figures)
         embedder = folds.embedder(scope.name.removesuffix("_offered").removesuffix("_examples")) if folds else None
@@ -94,9 +94,9 @@ def _telling(scope: Scope, embedder: EmbedderSpec) -> dict[str, Any]:
         "that something fits": int(fits.sum()),
         "auroc": auroc(best[fits], best[~fits]),
         "bm25s": auroc(scores[fits], scores[~fits]),
-        "floor": FLOOR,
-        "lost": float((best[fits] < FLOOR).mean()),
-        "answered": float((best[~fits] >= FLOOR).mean()),
+        "floor": THRESHOLD,
+        "lost": float((best[fits] < THRESHOLD).mean()),
+        "answered": float((best[~fits] >= THRESHOLD).mean()),
     }
 
 

@@ -32,7 +32,7 @@ from shortlist.answer.evidence import gather
 from shortlist.answer.prompts import SYSTEM, render_passages
 from shortlist.library.opening import open_states
 from shortlist.protocols import Messages
-from shortlist.retrieval.retrieve import retrieve
+from shortlist.retrieval.corpus_hits import retrieve
 from tests.answer.test_citations import shown
 
 MOONS = {

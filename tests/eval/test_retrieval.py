@@ -9,7 +9,7 @@ import shortlist
 from shortlist import Corpus, Document, InputError
 from shortlist.eval import Case, compare, evaluate_discovery, evaluate_selection
 from shortlist.eval.retrieval import OUTCOMES
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 from tests.eval.conftest import CASES, SHOP
 
 
@@ -57,7 +57,7 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
 @pytest.mark.parametrize(
     ("min_score", "calibrated", "threshold"),
     [
-        ("auto", None, f"a relevance of {FLOOR:g} (built-in)"),
+        ("auto", None, f"a relevance of {THRESHOLD:g} (built-in)"),
         ("auto", 1000.0, "a score of 1000 (calibrated)"),
         (1000.0, None, "a score of 1000 (given)"),
         (None, 1000.0, "none"),
@@ -77,10 +77,10 @@ def test_a_report_has_the_threshold_and_the_outcomes_without_it(
 def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(shop: Corpus) -> None:
     with shortlist.build({"a": "an invoice"}, "notes", in_memory=True, embedder="none") as notes:
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
-        assert both.threshold == f"a relevance of {FLOOR:g} (built-in)"
+        assert both.threshold == f"a relevance of {THRESHOLD:g} (built-in)"
         notes.set_floor("lexical", 2.5)
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
-        assert both.threshold == f"shop: a relevance of {FLOOR:g} (built-in); notes: a score of 2.5 (calibrated)"
+        assert both.threshold == f"shop: a relevance of {THRESHOLD:g} (built-in); notes: a score of 2.5 (calibrated)"
 
 
 def test_decisions_are_those_of_discover(shop: Corpus) -> None:

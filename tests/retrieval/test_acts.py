@@ -14,8 +14,8 @@ from shortlist.library.opening import Searchable, open_states
 from shortlist.results import Mode
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.agent_actions import name_of
+from shortlist.retrieval.corpus_hits import retrieve as retrieve_in
 from shortlist.retrieval.retrieve import open_query
-from shortlist.retrieval.retrieve import retrieve as retrieve_in
 
 CITIES = ("Aachen", "Bremen", "Celle", "Dessau", "Essen", "Fulda", "Gera")
 

@@ -17,7 +17,7 @@ from shortlist.index.storage.usage_log import FILE, Search, UsageLog, Use
 from shortlist.retrieval.learning import learned, lessons
 from shortlist.retrieval.learning.examples import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
 from shortlist.retrieval.learning.learned import MOST_LOST
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -198,7 +198,7 @@ def test_the_threshold_is_fitted_only_with_enough_evidence_and_moves_little() ->
 
     assert fit(0.9, 0.3, count=30) is None
     assert fit(0.9, 0.3) == pytest.approx(0.332)  # what was not used is refused from now on
-    assert fit(0.9, 0.9) == FLOOR  # nothing to gain
+    assert fit(0.9, 0.9) == THRESHOLD  # nothing to gain
     assert fit(0.1, 0.1) == pytest.approx(0.212)  # what was used is no longer refused
 
 

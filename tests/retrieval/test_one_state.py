@@ -10,8 +10,8 @@ import pytest
 
 from shortlist import Corpus, Document, Hit, ask, build, discover, open_corpus
 from shortlist.answer import evidence
+from shortlist.retrieval import corpus_hits
 from shortlist.retrieval import discover as discover_module
-from shortlist.retrieval import retrieve as retrieve_module
 
 TOOLS = [
     Document("mail", "Send mail", "Send an email message to a person."),
@@ -84,7 +84,9 @@ def test_a_threshold_that_is_set_meanwhile_counts_from_the_next_query_on(
     stored.set_floor("auto", 0.01)
     expected = discover(stored, "send mail", min_score="auto")
     assert expected.results
-    commit_before(monkeypatch, retrieve_module, "look", (stored, lambda corpus: corpus.set_floor("auto", 0.99)))
+    commit_before(
+        monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_floor("auto", 0.99))
+    )
     assert discover(stored, "send mail", min_score="auto") == expected
     monkeypatch.undo()
     assert discover(stored, "send mail", min_score="auto").abstained
@@ -95,7 +97,7 @@ def test_every_one_of_several_corpora_is_read_in_one_state(tmp_path: Path, monke
     for query in ("send an email message", "zebra"):
         expected = discover(corpora, query, level="body", min_score="auto")
         with monkeypatch.context() as patch:
-            commit_before(patch, retrieve_module, "look", *((corpus, rewrite) for corpus in corpora))
+            commit_before(patch, corpus_hits, "retrieve_from_state", *((corpus, rewrite) for corpus in corpora))
             assert discover(corpora, query, level="body", min_score="auto") == expected
         for corpus, tool in zip(corpora, TOOLS, strict=True):
             corpus.sync([tool])

@@ -33,7 +33,7 @@ from shortlist import (
 )
 from shortlist.results import Mode
 from shortlist.retrieval import scores
-from shortlist.retrieval.relevance import trust_in
+from shortlist.retrieval.relevance import weights_for
 
 MODES = get_args(Mode)
 PLAIN = Scoring(k1=1.2)  # every field weighs 1
@@ -280,7 +280,7 @@ def test_hybrid_and_auto_equal_a_naive_fusion_of_the_two_rankings(contents: list
             if id in ranking
         )
         share = by_words_once.get(id, 0.0) / total if total else 0.0
-        weight = trust_in("light").lexical_share.of(len(once))
+        weight = weights_for("light").lexical_share.of(len(once))
         expected["auto"][id] = weight * share + (1 - weight) * by_meaning.get(id, 0.0)
     assert scored(search(corpus, asked, mode="hybrid")) == pytest.approx(expected["hybrid"], abs=1e-12)
     assert scored(search(corpus, asked, mode="auto")) == pytest.approx(expected["auto"], abs=1e-9)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from shortlist import Corpus, CorpusNotFound, Document, InputError, create_corpus, open_corpus, search, search_many
+from shortlist.retrieval import corpus_hits
 from shortlist.retrieval import retrieve as retrieve_module
 
 TEAS = [
@@ -76,28 +77,28 @@ def test_all_queries_read_one_state_while_another_writer_commits(
     teas = create_corpus("teas", path=tmp_path / "teas", embedder="none")
     teas.add(TEAS)
     expected = [hits.to_dict() for hits in search_many(teas, QUERIES)]
-    look = retrieve_module.look
+    retrieve = corpus_hits.retrieve_from_state
 
     def disturb(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
         if query == "zebra":
             with open_corpus(tmp_path / "teas") as writer:
                 writer.remove(["tea-0", "tea-6", "tea-7"])
-        return look(corpus, state, query, *values, **options)
+        return retrieve(corpus, state, query, *values, **options)
 
-    monkeypatch.setattr(retrieve_module, "look", disturb)
+    monkeypatch.setattr(corpus_hits, "retrieve_from_state", disturb)
     assert [hits.to_dict() for hits in search_many(teas, QUERIES)] == expected
     assert len(teas) == len(TEAS) - 3
 
 
 def test_an_error_of_one_query_is_raised(teas: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = retrieve_module.look
+    retrieve = corpus_hits.retrieve_from_state
 
     def fail(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
         if query == "zebra":
             raise InputError("no zebra")
-        return look(corpus, state, query, *values, **options)
+        return retrieve(corpus, state, query, *values, **options)
 
-    monkeypatch.setattr(retrieve_module, "look", fail)
+    monkeypatch.setattr(corpus_hits, "retrieve_from_state", fail)
     with pytest.raises(InputError, match="no zebra"):
         search_many(teas, QUERIES)
     assert search(teas, "green tea")[0].metadata == {"color": "green"}

@@ -13,13 +13,13 @@ from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
 from shortlist.retrieval.relevance import (
     BY_WORDS,
-    FLOOR,
+    FITTED_WEIGHTS,
     OTHER_SERVICE,
-    TRUSTED,
+    THRESHOLD,
     Relevance,
     Share,
     probability,
-    trust_in,
+    weights_for,
 )
 from shortlist.retrieval.select import is_duplicate, select
 from shortlist.retrieval.services import find_unknown_services
@@ -39,7 +39,7 @@ def test_every_hit_has_a_relevance_between_0_and_1_and_the_right_one_has_the_gre
 
 
 def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name() -> None:
-    for trust in TRUSTED.values():
+    for trust in FITTED_WEIGHTS.values():
         assert min(trust.relevance.covered, trust.relevance.dense, trust.relevance.named) > 0
     weights = Relevance(-1.0, 2.0, 4.0, 0.5)
     hits = [{"covered": 0.5, "dense": -0.3, "named": 0.0}, {"covered": 0.5, "dense": 0.25, "named": 1.0}]
@@ -53,8 +53,8 @@ def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
 
 
 def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> None:
-    assert trust_in("mine").relevance is BY_WORDS
-    assert trust_in("wordllama-256") is not trust_in("tools#12345678")
+    assert weights_for("mine").relevance is BY_WORDS
+    assert weights_for("wordllama-256") is not weights_for("tools#12345678")
 
 
 def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:
@@ -71,10 +71,10 @@ def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstentio
     assert not discover(corpus, "send money back to a card", min_score="auto").abstained
     found = discover(corpus, "which customer painted the sistine chapel", min_score="auto")
     assert found.abstained
-    assert found.signals["min_relevance"] == FLOOR
+    assert found.signals["min_relevance"] == THRESHOLD
     near = found.signals["near_misses"]
     assert len(near) == 3
-    assert all(0.0 < row["relevance"] < FLOOR for row in near)
+    assert all(0.0 < row["relevance"] < THRESHOLD for row in near)
     assert found.signals["searched"] == {corpus.name: 3}
     assert found.signals["unknown_words"] == ["chapel", "painted", "sistine"]
     assert any("'sistine'" in advice for advice in found.signals["try"])

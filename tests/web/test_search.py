@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 from tests.web.conftest import ServeCatalog, Service, Visitor, assert_still
 
 REFUND = "refund a payment to the customer's card"
@@ -312,7 +312,7 @@ def test_relevance_has_a_fixed_scale_with_the_threshold_as_a_line(service: Servi
                 expect(row.locator(f".{name} .value")).to_have_text(f"{value:.2f}")
                 width = row.locator(f".{name} .fill").evaluate("one => one.getBoundingClientRect().width")
                 assert abs(width - track["width"] * max(0.0, value)) < 1.5
-    expect(page.locator(".axis-line.threshold")).to_have_text(f"threshold {FLOOR:g}")
+    expect(page.locator(".axis-line.threshold")).to_have_text(f"threshold {THRESHOLD:g}")
 
 
 def test_a_score_threshold_is_a_line_through_the_scores(service: Service, visit: Visitor) -> None:

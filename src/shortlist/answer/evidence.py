@@ -26,8 +26,9 @@ from shortlist.index.text.chunking import windows
 from shortlist.library.opening import CorpusState
 from shortlist.results import Evidence, Hit
 from shortlist.retrieval.agent_actions import name_of
+from shortlist.retrieval.corpus_hits import CorpusHits, retrieve
 from shortlist.retrieval.filters import Filter
-from shortlist.retrieval.retrieve import Found, merge, retrieve
+from shortlist.retrieval.merging import merge
 from shortlist.safety.prompt_injection import find_warning
 
 K = 4
@@ -121,7 +122,7 @@ def rate_passages(
     return [dict(one) | {"score": scores.get((one["corpus"], one["id"], one["locator"]), 0.0)} for one in passages]
 
 
-def _rate(found: Found, texts: Set[str], threshold: float | None) -> Iterator[_Rated]:
+def _rate(found: CorpusHits, texts: Set[str], threshold: float | None) -> Iterator[_Rated]:
     """Rate each hit by the question, in each of its wordings; the highest closeness counts."""
     floor = found.state.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold

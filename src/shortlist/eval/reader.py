@@ -19,9 +19,11 @@ from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
 from shortlist.results import Hits, Mode, Selection, Selector
+from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve_from_state
 from shortlist.retrieval.discover import MinScore, choose, describe_threshold
 from shortlist.retrieval.filters import Filter, allowed
-from shortlist.retrieval.retrieve import Found, check_comparable, check_mode, look, merge, refuse_unknown
+from shortlist.retrieval.merging import check_comparable, merge
+from shortlist.retrieval.retrieve import check_mode
 
 if TYPE_CHECKING:
     from shortlist.results import Positions
@@ -36,7 +38,7 @@ class Retrieved(NamedTuple):
 
     query: str
     mode: Mode
-    found: list[Found]
+    found: list[CorpusHits]
 
     def rank(self, k: int) -> Hits:
         return merge(self.found, self.query, self.mode, k)
@@ -65,7 +67,7 @@ class Reader:
         several = len(self.corpora) > 1
         reads = self._ids if ids_only else self._passages
         found = [
-            look(corpus, state, query, self._mode, k, mask, beside_others=several, read=read)
+            retrieve_from_state(corpus, state, query, self._mode, k, mask, beside_others=several, read=read)
             for corpus, (state, mask), read in zip(self.corpora, self._states, reads, strict=True)
         ]
         return Retrieved(query, self._mode, found)

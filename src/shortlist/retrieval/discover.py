@@ -19,16 +19,18 @@ from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
+from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve
 from shortlist.retrieval.disclose import Loader, disclose
 from shortlist.retrieval.filters import Filter
 from shortlist.retrieval.learning.learned import find_threshold
-from shortlist.retrieval.relevance import FLOOR
-from shortlist.retrieval.retrieve import Found, merge, open_query, refuse_unknown, retrieve
+from shortlist.retrieval.merging import merge
+from shortlist.retrieval.relevance import THRESHOLD
+from shortlist.retrieval.retrieve import open_query
 from shortlist.retrieval.select import is_built_in, select
 from shortlist.sources.tools.tool_catalogs import describe_tool
 
 NEAR_MISSES = 3
-SHIPPED = f"The built-in relevance threshold of {FLOOR:g}; this corpus has none calibrated for this mode."
+SHIPPED = f"The built-in relevance threshold of {THRESHOLD:g}; this corpus has none calibrated for this mode."
 LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
 
 MinScore = float | Literal["auto"] | None
@@ -118,14 +120,14 @@ def find(
     with open_query(corpus, query, mode, k, progress) as states:
         found = retrieve(states, query, mode, k, filter, whole=whole)
         candidates = merge(found, query, mode, k)
-        judged = _judge(found, query, mode, k, min_score)
+        thresholded = _apply_thresholds(found, query, mode, k, min_score)
         if is_built_in(strategy):
-            chosen = judged.select(strategy, selection)
+            chosen = thresholded.select(strategy, selection)
         else:
-            judged.read_ahead()
+            thresholded.read_ahead()
         selectable = chosen.selected if chosen else candidates
         documents = _read_documents(found, [hit for hit in selectable if reads_all or hit.kind == "tool"])
-    chosen = chosen or judged.select(strategy, selection)
+    chosen = chosen or thresholded.select(strategy, selection)
     selected = [
         replace(hit, load=partial(documents.get, hit.load)) if hit.load in documents else hit for hit in chosen.selected
     ]
@@ -137,14 +139,14 @@ def candidates_for(k: int, max_k: int | None) -> int:
     return max(k, max_k) if k and isinstance(max_k, int) else k
 
 
-def _read_documents(found: Sequence[Found], hits: Sequence[Hit]) -> dict[Any, Any]:
+def _read_documents(found: Sequence[CorpusHits], hits: Sequence[Hit]) -> dict[Any, Any]:
     """Read the documents of the hits, by their `load` function."""
     wanted = {hit.load for hit in hits}
     return {hit.load: one.state.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
 
 
 def choose(
-    found: Sequence[Found],
+    found: Sequence[CorpusHits],
     query: str,
     mode: Mode,
     k: int,
@@ -154,14 +156,14 @@ def choose(
 ) -> Selection:
     """Select as `discover` does. The states must be open."""
     k = candidates_for(k, selection.get("max_k"))
-    return _judge(found, query, mode, k, min_score).select(strategy, selection)
+    return _apply_thresholds(found, query, mode, k, min_score).select(strategy, selection)
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _Thresholded:
     """The hits of the corpora whose best hit reaches the threshold, and the abstentions of the others."""
 
-    found: Sequence[Found]
+    found: Sequence[CorpusHits]
     query: str
     mode: Mode
     fitting: Hits
@@ -207,7 +209,7 @@ class _Judged:
         }
 
 
-def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: MinScore) -> _Judged:
+def _apply_thresholds(found: Sequence[CorpusHits], query: str, mode: Mode, k: int, min_score: MinScore) -> _Thresholded:
     """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
     is_auto = min_score == "auto"
     several = len(found) > 1
@@ -233,11 +235,11 @@ def _judge(found: Sequence[Found], query: str, mode: Mode, k: int, min_score: Mi
         ),
     }
     signals = {name: value for name, value in signals.items() if value}
-    return _Judged(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
+    return _Thresholded(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
 
 
 def _note_threshold(threshold: float) -> str:
-    return SHIPPED if threshold == FLOOR else LEARNED.format(threshold)
+    return SHIPPED if threshold == THRESHOLD else LEARNED.format(threshold)
 
 
 def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinScore) -> str:
@@ -247,11 +249,11 @@ def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinS
     own = state.config.floor(mode, state.since).value if min_score == "auto" else min_score
     if own is None:
         threshold = find_threshold(corpus, state, mode)
-        return f"a relevance of {threshold:g} ({'built-in' if threshold == FLOOR else 'fitted to earlier use'})"
+        return f"a relevance of {threshold:g} ({'built-in' if threshold == THRESHOLD else 'fitted to earlier use'})"
     return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
 
 
-def _refuse_below(found: Found, floor: float | None, *, several: bool) -> Selection | None:
+def _refuse_below(found: CorpusHits, floor: float | None, *, several: bool) -> Selection | None:
     """Abstain if all hits are below the corpus's own threshold or, without one, below the built-in one."""
     if not found.hits:
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shortlist.index.config import Config
 
 # The built-in threshold: `min_score="auto"` abstains below this relevance unless the corpus has a calibrated threshold.
-FLOOR = 0.26
+THRESHOLD = 0.26
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
@@ -51,7 +51,7 @@ class Share(NamedTuple):
         return min(self.least + self.per_term * terms, self.most)
 
 
-class Trust(NamedTuple):
+class EmbedderWeights(NamedTuple):
     """Weights of an embedder: in the blend, and for relevance."""
 
     lexical_share: Share
@@ -61,17 +61,18 @@ class Trust(NamedTuple):
 # Fitted with a bias of -0.91, with which a hit without any query term would reach the threshold.
 BY_WORDS = Relevance(bias=-1.11, covered=2.54, dense=0.0, named=0.95)
 # Fitted with a bias of -2.71; shifted so that the same threshold abstains often enough.
-_STATIC = Trust(Share(0.62, 0.01, 0.9), Relevance(bias=-2.91, covered=1.11, dense=5.82, named=0.41))
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.91, covered=1.11, dense=5.82, named=0.41))
 # Fitted on vectors of models that were trained without the data set in question.
-_TOOLS = Trust(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
-TRUSTED = {"wordllama": _STATIC, "tools": _TOOLS}
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
+FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
 @lru_cache(maxsize=16)
-def trust_in(embedder: str) -> Trust:
+def weights_for(embedder: str) -> EmbedderWeights:
     """The weights for an embedder. For unknown embedders, relevance uses keywords only."""
     return next(
-        (trust for name, trust in TRUSTED.items() if embedder.startswith(name)), Trust(_STATIC.lexical_share, BY_WORDS)
+        (weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)),
+        EmbedderWeights(_STATIC.lexical_share, BY_WORDS),
     )
 
 

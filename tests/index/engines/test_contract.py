@@ -35,8 +35,10 @@ from shortlist.index.engines.cluster_corpus import base_name
 from shortlist.index.query_scores import Request
 from shortlist.results import Hit, Hits, Mode, Ranking
 from shortlist.retrieval import agent_actions
+from shortlist.retrieval.corpus_hits import retrieve
 from shortlist.retrieval.filters import allowed
-from shortlist.retrieval.retrieve import merge, open_query, retrieve
+from shortlist.retrieval.merging import merge
+from shortlist.retrieval.retrieve import open_query
 from tests.index.engines.conftest import Place, long_document, persistent, teas
 
 CHUNKS: dict[str, Any] = {"chunk_size": 200, "chunk_overlap": 20}

@@ -21,7 +21,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.library.opening import open_states
 from shortlist.retrieval.learning.examples import collect_examples, fit_threshold
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
     from shortlist.cli.terminal import Screen
@@ -114,7 +114,7 @@ def _draw_documents(screen: Screen, data: Row) -> None:
         screen.say(f"Nothing was learned from the use of {data['corpus']} yet.", "yellow")
     if fitted := data["threshold"]:
         evidence = f"fitted to {count_of(fitted['used'], 'search')} with a use and {fitted['unused']:,} without"
-        screen.say(f"Relevance threshold: {fitted['value']:g}, {evidence} (built-in: {FLOOR:g}).", "dim")
+        screen.say(f"Relevance threshold: {fitted['value']:g}, {evidence} (built-in: {THRESHOLD:g}).", "dim")
     if data["learn"] != "on":
         screen.say(f"Learning is {data['learn']}: {MEANINGS[data['learn']]}.", "yellow")
 

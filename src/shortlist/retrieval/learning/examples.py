@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.index.storage.usage_log import Search
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 
 # How much an example counts by how it came about. A tool that is only read was looked at, not used.
 WORTH = {"called": 1.0, "read": 0.5}
@@ -81,7 +81,7 @@ def fit_threshold(searches: Sequence[Search]) -> Threshold | None:
     if len(used) < LEAST_USED or len(unused) < LEAST_UNUSED:
         return None
     value = min(max(float(np.quantile(used, LOST)), LIMITS[0]), LIMITS[1])
-    value = FLOOR + (value - FLOOR) * len(used) / (len(used) + LEAST_USED)
-    refused = [int(((kind >= FLOOR) & (kind < value)).sum()) for kind in (used, unused)]
-    is_pointless = value > FLOOR and refused[0] >= refused[1]
-    return Threshold(FLOOR if is_pointless else round(value, 3), len(used), len(unused))
+    value = THRESHOLD + (value - THRESHOLD) * len(used) / (len(used) + LEAST_USED)
+    refused = [int(((kind >= THRESHOLD) & (kind < value)).sum()) for kind in (used, unused)]
+    is_pointless = value > THRESHOLD and refused[0] >= refused[1]
+    return Threshold(THRESHOLD if is_pointless else round(value, 3), len(used), len(unused))

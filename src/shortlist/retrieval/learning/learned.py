@@ -24,7 +24,7 @@ from shortlist.index.storage.usage_log import UsageLog, was_forgotten
 from shortlist.results import Ranking
 from shortlist.retrieval.learning.examples import Threshold, collect_examples, fit_threshold
 from shortlist.retrieval.learning.lessons import Lessons, make_lessons
-from shortlist.retrieval.relevance import FLOOR
+from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, Located, State
@@ -64,7 +64,7 @@ class Learned:
 
     @property
     def least_relevance(self) -> float:
-        return self.threshold.value if self.threshold else FLOOR
+        return self.threshold.value if self.threshold else THRESHOLD
 
     def is_current(self, corpus: Corpus, version: int, embedder: str) -> bool:
         if self.log is not corpus.usage or self.embedder != embedder or was_forgotten(self.version, version):
@@ -78,7 +78,7 @@ _cache: WeakKeyDictionary[Corpus, Learned] = WeakKeyDictionary()
 def find_threshold(corpus: Corpus, state: State, mode: str) -> float:
     """The least relevance of a match, built in or fitted to the log."""
     learned = find_learned(corpus, state, mode)
-    return learned.least_relevance if learned else FLOOR
+    return learned.least_relevance if learned else THRESHOLD
 
 
 def find_learned(corpus: Corpus, state: State, mode: str = "auto") -> Learned | None:
