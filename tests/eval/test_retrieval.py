@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -9,7 +8,6 @@ import shortlist
 from shortlist import Corpus, Document, InputError
 from shortlist.eval import Case, compare, evaluate_discovery, evaluate_selection
 from shortlist.eval.retrieval import OUTCOMES
-from shortlist.retrieval.relevance import THRESHOLD
 from tests.eval.conftest import CASES, SHOP
 
 
@@ -54,45 +52,6 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
     assert kept.taxonomy == report.taxonomy
 
 
-@pytest.mark.parametrize(
-    ("min_score", "calibrated", "threshold"),
-    [
-        ("auto", None, f"a relevance of {THRESHOLD:g} (built-in)"),
-        ("auto", 1000.0, "a score of 1000 (calibrated)"),
-        (1000.0, None, "a score of 1000 (given)"),
-        (None, 1000.0, "none"),
-    ],
-)
-def test_a_report_has_the_threshold_and_the_outcomes_without_it(
-    shop: Corpus, min_score: Any, calibrated: float | None, threshold: str
-) -> None:
-    shop.set_floor("lexical", calibrated)
-    report = evaluate_discovery(shop, CASES, mode="lexical", min_score=min_score)
-    assert report.threshold == threshold
-    assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_score=None).taxonomy
-    assert (report.taxonomy == report.taxonomy_without_threshold) == ("1000" not in threshold)
-    assert report.to_dict()["threshold"] == threshold
-
-
-def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(shop: Corpus) -> None:
-    with shortlist.build({"a": "an invoice"}, "notes", in_memory=True, embedder="none") as notes:
-        both = evaluate_discovery([shop, notes], CASES, mode="lexical")
-        assert both.threshold == f"a relevance of {THRESHOLD:g} (built-in)"
-        notes.set_floor("lexical", 2.5)
-        both = evaluate_discovery([shop, notes], CASES, mode="lexical")
-        assert both.threshold == f"shop: a relevance of {THRESHOLD:g} (built-in); notes: a score of 2.5 (calibrated)"
-
-
-def test_decisions_are_those_of_discover(shop: Corpus) -> None:
-    options = {"mode": "lexical", "strategy": "conservative", "max_k": 2, "rel": 0.2, "min_score": 0.5}
-    report = evaluate_discovery(shop, CASES, **options)  # type: ignore[arg-type]
-    for one in report.outcomes:
-        found = shortlist.discover(shop, one.case.query, **options)  # type: ignore[arg-type]
-        assert one.selected == tuple(item.id for item in found.results)
-        assert one.reason == found.reason
-        assert one.ranked == tuple(hit.id for hit in found.candidates)
-
-
 def test_more_results_than_candidates_are_evaluated_as_discover_returns_them() -> None:
     documents = [Document(f"n{number}", "", "tea " + "leaf " * number) for number in range(30)]
     with shortlist.build(documents, in_memory=True, embedder="none") as corpus:
@@ -103,86 +62,12 @@ def test_more_results_than_candidates_are_evaluated_as_discover_returns_them() -
     assert list(outcome.selected) == list(choice.selected) == results
 
 
-def test_a_miss_says_which_words_matched_which_did_not_and_what_stood_above_by_which_signals(shop: Corpus) -> None:
-    low = evaluate_discovery(shop, CASES, mode="lexical").outcomes[1].why
-    assert low is not None
-    assert (low.id, low.rank) == ("stock", 2)
-    assert low.matched == ("warehouse", "pieces")
-    assert low.elsewhere == ("sends", "order")
-    assert low.unknown == ()
-    (above,) = low.above
-    assert (above.id, above.rank, above.matched) == ("cancel", 1, ("warehouse", "sends", "order"))
-    assert above.signals["lexical"] == above.score
-    assert above.score > (low.score or 0.0) > 0
-    assert (
-        "It contains 'warehouse', 'pieces'. It does not contain 'sends', 'order'. Ranked above it: cancel" in low.says
-    )
-
-
-def test_unknown_words_are_listed_apart_from_words_of_other_documents(shop: Corpus) -> None:
-    why = evaluate_discovery(shop, CASES, mode="lexical").outcomes[2].why
-    assert why is not None
-    assert (why.rank, why.score, why.matched, why.elsewhere) == (None, None, (), ())
-    assert why.unknown == ("zebra", "giraffe")
-    assert why.says.startswith("invoice is not among the 0 hits. It contains no word of the query.")
-
-
-def test_gold_that_does_not_exist_and_things_returned_for_nothing_are_explained(shop: Corpus) -> None:
-    outcomes = evaluate_discovery(shop, CASES, mode="lexical").outcomes
-    missing, wrong = outcomes[3].why, outcomes[5].why
-    assert missing is not None
-    assert wrong is not None
-    assert missing.says == "The corpus has no document 'receipt'."
-    assert wrong.says == (
-        "Nothing is expected, but stock was returned. It contains 'left'. Not in the corpus: 'luggage'."
-    )
-
-
-def test_an_explanation_names_the_share_of_the_top_score_that_was_too_low(shop: Corpus) -> None:
-    query = "the warehouse sends pieces of an order"
-    why = (
-        evaluate_discovery(shop, [Case(query, ("stock",))], mode="lexical", strategy="conservative", rel=1.0)
-        .outcomes[0]
-        .why
-    )
-    hits = shortlist.search(shop, query, mode="lexical")
-    assert why is not None
-    assert why.cut == (
-        f"It has {hits[1].score / hits[0].score:.2f} of the top score. "
-        f"Kept 1 of 3 candidates: at least 1 of the best score, at most 3."
-    )
-
-
-def test_the_rank_of_what_stands_beyond_k_is_known() -> None:
-    """All hold the word once; the longer the text, the lower: n0 first, n29 last."""
-    documents = [Document(f"n{number}", "", "tea " + "leaf " * number) for number in range(30)]
-    with shortlist.build(documents, in_memory=True, embedder="none") as corpus:
-        report = evaluate_discovery(corpus, [Case("tea", ("n20", "n5"))], mode="lexical", k=3, metrics=["mrr", "map"])
-    (one,) = report.outcomes
-    assert one.outcome == "retrieval_miss"
-    assert one.ranks == (6, 21)
-    assert one.values == {"mrr": 1 / 6, "map": pytest.approx((1 / 6 + 2 / 21) / 2)}
-    assert one.ranked == ("n0", "n1", "n2")
-    assert dict(report.recall_curve()) == {k: 0.0 if k < 6 else 0.5 if k < 21 else 1.0 for k in range(1, 31)}
-
-
 def test_grades_count_in_ndcg(shop: Corpus) -> None:
     query = "the warehouse sends pieces of an order"  # cancel, then stock
     graded = Case(query, grades={"cancel": 1.0, "stock": 2.0})
     report = evaluate_discovery(shop, [graded], mode="lexical", metrics=["ndcg@1", "hit@1"])
     assert report["ndcg@1"] == pytest.approx(1 / 2)
     assert report["hit@1"] == 1.0
-
-
-def test_in_the_default_mode_signals_of_both_rankers_are_shown() -> None:
-    with shortlist.build(SHOP, in_memory=True, embedder="light") as corpus:
-        report = evaluate_discovery(corpus, [Case("stop the money of an order", ("refund",))])
-        (one,) = report.outcomes
-        top = shortlist.search(corpus, one.case.query)[0]
-    assert one.why is not None
-    assert one.why.above[0].signals == top.signals
-    assert set(top.signals) == {"lexical", "dense", "covered", "named"}
-    assert f"cancel {top.score:.3g} (lexical {top.signals['lexical']:.3g}, dense" in one.why.says
 
 
 def test_several_corpora_are_judged_together(shop: Corpus) -> None:
@@ -256,16 +141,6 @@ def test_reports_about_other_cases_cannot_be_compared(shop: Corpus) -> None:
     nothing = evaluate_discovery(shop, [Case("jazz")], mode="lexical")
     with pytest.raises(InputError, match="no case has gold"):
         compare(nothing, nothing)
-
-
-def test_a_mode_that_does_not_exist_or_cannot_be_compared_is_a_sentence(shop: Corpus) -> None:
-    with pytest.raises(InputError, match="Unknown mode 'best'"):
-        evaluate_discovery(shop, CASES, mode="best")  # type: ignore[arg-type]
-    with (
-        shortlist.build({"a": "tea"}, "light", in_memory=True, embedder="light") as light,
-        pytest.raises(InputError, match="different embedders"),
-    ):
-        evaluate_discovery([shop, light], CASES, mode="dense")
 
 
 def test_a_case_without_a_query_finds_nothing(shop: Corpus) -> None:

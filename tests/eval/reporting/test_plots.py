@@ -2,99 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
 
-from shortlist import Corpus
-from shortlist.eval import (
-    Case,
-    calibrate_min_score,
-    compare,
-    distractor_robustness_curve,
-    evaluate_discovery,
-    evaluate_selection,
-    html_page,
-    sweep_selector,
-)
 from shortlist.eval.reporting import plots
-from tests.eval.conftest import CASES
-
-NASTY = '<script>alert("x")</script> & warehouse'
-
-
-def page_of(shop: Corpus, cases: list[Case]) -> str:
-    report = evaluate_discovery(shop, cases, mode="lexical")
-    known = [one.case for one in report.in_scope if one.outcome != "gold_missing"]
-    return html_page(
-        report,
-        selection=evaluate_selection(shop, cases, mode="lexical"),
-        sweep=sweep_selector(shop, cases, mode="lexical"),
-        calibration=calibrate_min_score(shop, [*known, *(case for case in cases if not case.gold)], mode="lexical"),
-        curve=distractor_robustness_curve(shop, known, [3, 5], mode="lexical", repeats=1),
-        comparison=compare(report, report),
-    )
-
-
-class _Open(HTMLParser):
-    """Whether every element that is opened is closed, in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_well_formed_and_has_a_plot_for_everything_that_was_measured(shop: Corpus) -> None:
-    page = page_of(shop, CASES)
-    parser = _Open()
-    parser.feed(page)
-    assert parser.open == []
-    assert page.count("<figure>") == 4
-    for title in ("Recall against k", "Precision and recall", "Best scores, and the floor", "more distractors"):
-        assert title in page
-    assert page.count("<details>") == 4  # a miss each: low rank, not found, gold missing, false action
-    assert "It contains &#x27;warehouse&#x27;, &#x27;pieces&#x27;." in page
-
-
-def test_the_page_needs_nothing_from_elsewhere_and_runs_nothing(shop: Corpus) -> None:
-    page = page_of(shop, [*CASES, Case(NASTY, ("stock",))])
-    assert "<script" not in page
-    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; warehouse" in page
-    assert not re.search(r"\b(?:src|href)\s*=|url\(|@import", page)
-    assert "http:" not in page
-    assert "https:" not in page
-    assert "default-src 'none'" in page
-
-
-def test_the_page_is_light_and_dark(shop: Corpus) -> None:
-    page = page_of(shop, CASES)
-    assert "color-scheme: light dark" in page
-    assert "@media (prefers-color-scheme: dark)" in page
-
-
-def test_the_same_evaluation_gives_the_same_page(shop: Corpus) -> None:
-    assert page_of(shop, CASES) == page_of(shop, CASES)
-
-
-def test_a_page_about_a_report_alone_has_one_plot(shop: Corpus) -> None:
-    page = html_page(evaluate_discovery(shop, CASES, mode="lexical"))
-    assert page.count("<figure>") == 1
-    nothing = html_page(evaluate_discovery(shop, [Case("zebra")], mode="lexical"))
-    assert nothing.count("<figure>") == 0
 
 
 def svg(figure: plots.Figure | None) -> ElementTree.Element:

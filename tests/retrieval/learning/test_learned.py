@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 from shortlist import Corpus, Document, create_corpus, discover, search
-from shortlist.index.storage.usage_log import FILE, Search, UsageLog, Use
-from shortlist.retrieval.learning import learned, lessons
-from shortlist.retrieval.learning.examples import HALF_LIFE, MOST_EXAMPLES, collect_examples, fit_threshold
+from shortlist.index.storage.usage_log import FILE, UsageLog
+from shortlist.retrieval.learning import learned
 from shortlist.retrieval.learning.learned import MOST_LOST
-from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
+
 
 TOOLS = [
     Document("send_email", "send_email", "Send a message to an address.", kind="tool"),
@@ -28,6 +27,8 @@ TOOLS = [
     Document("delete_file", "delete_file", "Remove a file from the disk.", kind="tool"),
     Document("list_invoices", "list_invoices", "Show the bills of a customer.", kind="tool"),
 ]
+
+
 JARGON, SIMILAR = "ping the whole crew about the offsite", "ping the crew, the offsite moved"
 
 
@@ -155,31 +156,6 @@ def test_a_damaged_log_does_not_stop_a_search(tmp_path: Path, caplog: pytest.Log
     assert len(caplog.records) == 1
 
 
-def made(count: int, query: str, uses: list[Use], session: str = "", at: float = 0.0) -> list[Search]:
-    return [Search(at, session, query, {"a": 0.5, "b": 0.5}, uses)] * count
-
-
-A = Use("a", b"", "called")
-
-
-def test_examples_are_weighed_by_how_often_how_recently_and_how_consistently() -> None:
-    def weigh(*searches: list[Search]) -> float:
-        examples = collect_examples([one for some in searches for one in some], now=0.0)
-        return sum(example.weight for example in examples.get(("a", b""), []))
-
-    once = weigh(made(1, "q", [A]))
-    assert once == 1.0
-    assert weigh(made(1000, "q", [A])) <= 2 * once  # the same query
-    assert weigh(made(1, "q", [A], at=-HALF_LIFE)) == pytest.approx(once / 2)
-    assert 0 < weigh(made(1, "q", [A]), made(1, "q", [])) < once  # it was offered and not used
-    assert weigh(made(1, "q", [A]), made(1, "q", [Use("a", b"", "failed")])) == pytest.approx(once / 2)
-    assert weigh(made(1, "q", [Use("a", b"", "failed")])) == 0
-    assert weigh(made(1, "q", [Use("a", b"", "read")])) < once
-    varied = [made(1, f"q{at}", [A], "loop") for at in range(1000)]
-    assert weigh(*varied) == 5  # of one session
-    assert weigh(*[made(1, f"q{at}", [A], f"s{at}") for at in range(1000)]) == MOST_EXAMPLES
-
-
 def test_a_loop_moves_a_score_no_more_than_a_few_uses(corpus: Corpus) -> None:
     for at in range(5):
         corpus.learn(f"ping the crew {at}", "send_email", session="loop")
@@ -187,19 +163,6 @@ def test_a_loop_moves_a_score_no_more_than_a_few_uses(corpus: Corpus) -> None:
     for at in range(300):
         corpus.learn(f"ping the crew {at}", "send_email", session="loop")
     assert scores(corpus, SIMILAR)["send_email"] <= few * 1.35
-
-
-def test_the_threshold_is_fitted_only_with_enough_evidence_and_moves_little() -> None:
-    def fit(used: float, unused: float, count: int = 200) -> float | None:
-        searches = [Search(0.0, "", "q", {"a": used}, [A])] * count
-        searches += [Search(0.0, "", "q", {"a": unused}, [])] * (count // 2)
-        found = fit_threshold(searches)
-        return found and found.value
-
-    assert fit(0.9, 0.3, count=30) is None
-    assert fit(0.9, 0.3) == pytest.approx(0.332)  # what was not used is refused from now on
-    assert fit(0.9, 0.9) == THRESHOLD  # nothing to gain
-    assert fit(0.1, 0.1) == pytest.approx(0.212)  # what was used is no longer refused
 
 
 def test_discover_uses_and_reports_the_fitted_threshold() -> None:
@@ -267,13 +230,6 @@ def test_old_logs_of_another_corpus_are_not_mixed_up() -> None:
     corpus.usage = other  # with the same version
     assert search(corpus, SIMILAR)[0].id == "delete_file"
     assert first != scores(corpus, SIMILAR)
-
-
-def test_the_examples_of_a_document_are_compared_with_each_other() -> None:
-    rows = np.eye(4, dtype=np.float32)[[0, 0, 1, 2]]
-    sums = np.add.reduceat(rows, [0, 2], axis=0)
-    alike, different = lessons._compare_within(rows, rows, sums, [0, 2, 4]).tolist()
-    assert alike > 0 > different
 
 
 def test_a_large_corpus_whose_used_documents_have_all_changed_ranks_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
