@@ -24,7 +24,7 @@ RELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaseSelection:
     """What was selected for one case, and the expected results that were retrieved."""
 
     case: Case
@@ -40,7 +40,7 @@ class Choice:
 
 
 # For each measure: the cases that it covers, and the value of one of them.
-MEASURES: dict[str, tuple[Callable[[Choice], Any], Callable[[Choice], float]]] = {
+MEASURES: dict[str, tuple[Callable[[CaseSelection], Any], Callable[[CaseSelection], float]]] = {
     "conditional_commit_rate": (lambda one: one.retrieved, lambda one: one.correct > 0),
     "selection_precision": (lambda one: one.retrieved and one.selected, lambda one: one.correct / len(one.selected)),
     "selection_recall": (lambda one: one.retrieved, lambda one: one.correct / len(one.retrieved)),
@@ -55,7 +55,7 @@ MEASURES: dict[str, tuple[Callable[[Choice], Any], Callable[[Choice], float]]] =
 LOW_IS_GOOD = ("mean_size", "false_abstention_rate")
 
 
-def _values(name: str, choices: Sequence[Choice]) -> list[float]:
+def _values(name: str, choices: Sequence[CaseSelection]) -> list[float]:
     covers, value = MEASURES[name]
     return [float(value(one)) for one in choices if covers(one)]
 
@@ -81,7 +81,7 @@ class SelectionReport:
     mean_size: Estimate | None
     abstention_accuracy: Estimate | None
     false_abstention_rate: Estimate | None
-    choices: Sequence[Choice] = field(default=(), repr=False)
+    choices: Sequence[CaseSelection] = field(default=(), repr=False)
 
     @property
     def measures(self) -> dict[str, Estimate | None]:
@@ -120,9 +120,9 @@ def evaluate_selection(
     return SelectionReport(name, len(cases), sum(bool(one.retrieved) for one in choices), **measures, choices=choices)
 
 
-def _make_choice(case: Case, hits: Sequence[Hit], selected: Sequence[Hit]) -> Choice:
+def _make_choice(case: Case, hits: Sequence[Hit], selected: Sequence[Hit]) -> CaseSelection:
     ids = {hit.id for hit in hits}
-    return Choice(case, tuple(id for id in case.gold if id in ids), tuple(hit.id for hit in selected))
+    return CaseSelection(case, tuple(id for id in case.gold if id in ids), tuple(hit.id for hit in selected))
 
 
 @dataclass(frozen=True, slots=True)
