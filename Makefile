@@ -4,7 +4,7 @@ BIN := .venv/bin
 BASE := .venv/.base
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-PATHS := src tests examples bench website release hatch_build.py
+PATHS := src tests examples bench training/tests website release conftest.py hatch_build.py
 LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 # Tests start hundreds of Python processes. Without stored bytecode, each compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE

@@ -15,10 +15,10 @@ import pytest
 from tests.servers import KINDS, available, shared
 
 FIXTURES = {f"{kind}_url" for kind in KINDS}
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Tests that start servers, kill processes, damage files or run every documented command: minutes, not seconds. Files of
 # other folders set the mark themselves.
-PROCESSES = ("mcp/", "server/", "servers/")
+PROCESSES = ("tests/mcp/", "tests/server/", "tests/servers/")
 SKIPPED = "Not tested on a real {kind}: {reason}."
 
 
@@ -48,10 +48,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make test-fast` leaves out, which take seconds each, and run their files first."""
     long = set()
     for item in items:
-        place = item.path.relative_to(TESTS).as_posix()
+        place = item.path.relative_to(ROOT).as_posix()
         if FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
-        if place.startswith("web/"):
+        if place.startswith("tests/web/"):
             item.add_marker("browser")
         if place.startswith(PROCESSES) or place.endswith("test_docs.py"):
             item.add_marker("process")
