@@ -9,7 +9,7 @@ LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 # Tests start hundreds of Python processes. Without stored bytecode, each compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types suite test-fast fuzz sanitize fix docs docs-serve bench dist wheels lock clean missing servers
+.PHONY: demo test types suite test-fast coverage fuzz sanitize fix docs docs-serve bench dist wheels lock clean missing servers
 
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
@@ -29,6 +29,13 @@ suite:
 test-fast: $(READY)
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser and not process"
+
+# Branch coverage of all tests, processes that they start included: a line for each module that is not covered completely.
+coverage: $(READY) missing servers
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --sort=cover
 
 fuzz: $(READY) missing servers
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --dist worksteal -m "not slow"
