@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
+from shortlist._environment import MAX_QUERY_CHARACTERS as VARIABLE
+from shortlist._environment import read_variable
 from shortlist.errors import InputError, QueryTooLong
 
 MAX_QUERY_CHARACTERS = 8_000  # the default of limits.max_query_characters
 LARGEST = 1 << 20  # limit that can be set
-VARIABLE = "SHORTLIST_MAX_QUERY_CHARACTERS"
 
 # What the settings of a service say; else the environment variable or the default applies.
 max_query_characters: ContextVar[int | None] = ContextVar("max_query_characters", default=None)
@@ -21,7 +21,7 @@ max_query_characters: ContextVar[int | None] = ContextVar("max_query_characters"
 
 def check_length(text: str, what: str = "query") -> str:
     """Raise an error if a query is too long; what is done with one takes time for each of its words."""
-    most = max_query_characters.get() or _parse_limit(os.environ.get(VARIABLE, "").strip())
+    most = max_query_characters.get() or _parse_limit(read_variable(VARIABLE))
     if len(text) > most:
         raise QueryTooLong(
             f"The {what} has {len(text):,} characters, and the limit is {most:,}. Shorten it, or raise the limit "

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shortlist._environment import FILE_MEMORY_MB, FILE_SECONDS, read_variable
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.safety import processes
@@ -98,9 +99,7 @@ def close_idle() -> None:
 
 def _load_limits() -> ReadLimits:
     global limits
-    if limits is None and (
-        any(name.startswith("SHORTLIST_FILE_") for name in os.environ) or os.path.isfile("settings.yaml")
-    ):
+    if limits is None and (any(map(read_variable, (FILE_SECONDS, FILE_MEMORY_MB))) or os.path.isfile("settings.yaml")):
         from shortlist._settings import load_file_limits  # noqa: PLC0415  # imports pydantic
 
         limits = ReadLimits(*load_file_limits())
