@@ -27,7 +27,7 @@ from shortlist.index.storage import database, writer
 from tests.index.soak import rebuilt
 
 # A corpus of format 2: `old_documents`, one of them replaced and one removed after the first build.
-OLD = Path(__file__).parent / "data" / "format2"
+OLD = Path(__file__).parents[1] / "data" / "format2"
 WORDS = [f"word{number}" for number in range(300)]
 EVERYTHING = "word1 word2 word3 guide naïve 東京"
 
@@ -262,7 +262,7 @@ def _fail_after(documents: list[Document]) -> Iterator[Document]:
 
 def test_another_process_may_compress_first(tmp_path: Path) -> None:
     code = (
-        "import sys, shortlist\nfrom tests.index.test_stored_text import many_documents\n"
+        "import sys, shortlist\nfrom tests.index.storage.test_stored_text import many_documents\n"
         "with shortlist.open_corpus(sys.argv[1]) as corpus: corpus.add(many_documents())"
     )
     with shortlist.build(old_documents(), path=tmp_path, embedder="none") as corpus:

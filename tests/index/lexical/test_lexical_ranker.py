@@ -270,7 +270,7 @@ def test_a_scoring_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_text_scores_as_it_does_in_bm25s_from_tokens_to_ranking() -> None:
-    data = Path(__file__).parents[2] / "examples" / "data"
+    data = Path(__file__).parents[3] / "examples" / "data"
     corpus = [paragraph for path in sorted(data.rglob("*.*")) for paragraph in path.read_text("utf-8").split("\n\n")]
     queries = [json.loads(line)["query"] for line in (data / "cases.jsonl").read_text("utf-8").splitlines()]
     analyzer = get_analyzer("bm25s-english-1")
