@@ -64,10 +64,10 @@ def _check_installation() -> Iterator[Check]:
     yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
     yield Check("numpy", "ok", version("numpy"))
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
-    if library.loops():
+    try:
         yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
-    else:
-        yield Check("compiled loops", "note", "missing or outdated, so that searching is slow", library.FIX)
+    except ShortlistError as error:
+        yield Check("compiled loops", "broken", str(error), library.FIX)
     wanted = [Requirement(text) for text in requires("shortlist") or ()]
     for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
         packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
