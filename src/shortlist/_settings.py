@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from shortlist import _environment as env
 from shortlist._environment import read_variable
-from shortlist._limits import LARGEST, MAX_QUERY_CHARACTERS
+from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE, LARGEST, MAX_QUERY_CHARACTERS, ReadLimits
 from shortlist._plain import load_yaml
 from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
@@ -151,9 +151,11 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
-    file_seconds: float = setting(60.0, "Time limit of reading a file.", env.FILE_SECONDS, ge=0.1, le=86_400)
+    file_seconds: float = setting(
+        ReadLimits().seconds, "Time limit of reading a file.", env.FILE_SECONDS, ge=0.1, le=86_400
+    )
     file_memory_mb: int = setting(
-        2048, "Memory limit of reading a file, in megabytes.", env.FILE_MEMORY_MB, ge=128, le=1 << 20
+        ReadLimits().memory_mb, "Memory limit of reading a file, in megabytes.", env.FILE_MEMORY_MB, ge=128, le=1 << 20
     )
 
 
@@ -169,8 +171,10 @@ class Llm(Section):
 class Answers(Section):
     """How files are chunked and questions answered."""
 
-    chunk_size: int = _answer_setting(800, "Characters per chunk.", "chunk-size", ge=50, le=100_000)
-    chunk_overlap: int = _answer_setting(120, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000)
+    chunk_size: int = _answer_setting(CHUNK_SIZE, "Characters per chunk.", "chunk-size", ge=50, le=100_000)
+    chunk_overlap: int = _answer_setting(
+        CHUNK_OVERLAP, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000
+    )
     top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
     threshold: float | None = _answer_setting(
         None, "Lowest similarity; default: calibrated, or 0.30.", "threshold", ge=0, le=1
@@ -433,14 +437,14 @@ def load_learning(given: str | None = None) -> Learn:
     return values.validate().usage.learn
 
 
-def load_file_limits() -> tuple[float, int]:
+def load_file_limits() -> ReadLimits:
     """`limits.file_seconds` and `limits.file_memory_mb` in this folder. A file that cannot be read is ignored."""
     try:
         limits = collect_values(("limits",)).validate().limits
     except InputError as error:
         logging.getLogger("shortlist").warning("The usual limits of reading a file apply. %s", error)
         limits = Limits()
-    return limits.file_seconds, limits.file_memory_mb
+    return ReadLimits(limits.file_seconds, limits.file_memory_mb)
 
 
 class ProfileChoice(NamedTuple):

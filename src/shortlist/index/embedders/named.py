@@ -34,7 +34,6 @@ Encode = Callable[[list[str]], Any]
 _WORDLLAMA = "wordllama==0.2.2.post0"
 _OPENAI = "https://api.openai.com/v1"
 _AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
-_TRIES = 4
 
 
 def load_embedder(spec: str | os.PathLike[str] | Embedder | Encode | None) -> Embedder | None:
@@ -236,7 +235,7 @@ class OpenAIEmbedder(models.BaseEmbedder):
     def _request(self, texts: list[str]) -> list[list[float]]:
         self._client.set_key(read_variable(OPENAI_API_KEY))
         content = {"model": self._model, "input": texts}
-        response = self._client.send("POST", "/embeddings", content, backoff(_TRIES), busy={*BUSY, 500})
+        response = self._client.send("POST", "/embeddings", content, backoff(), busy={*BUSY, 500})
         if not response.is_success:
             raise self._client.error(describe(response))
         try:
