@@ -2,7 +2,8 @@
 
 They use nothing of Python, so one wheel per platform serves every version of it. The compiler is that of the machine,
 or Zig's from PyPI if there is none or the wheel is for another platform (SHORTLIST_PLATFORM, such as
-`macosx_11_0_arm64`). Where nothing can be compiled, shortlist works without them, slowly.
+`macosx_11_0_arm64`). A compiler of the machine that cannot compile, such as one without headers, counts as none.
+Where nothing can be compiled, the build fails.
 
 `python hatch_build.py` compiles them in place, with `--sanitize` with sanitizers.
 """
@@ -58,12 +59,12 @@ def hash_sources(folder: Path = KERNELS) -> int:
 
 
 def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Path]:
-    """Compile every variant, for this machine or for a platform tag; the libraries, none without a compiler."""
+    """Compile every variant, for this machine or for a platform tag, and return the libraries."""
     folder = KERNELS / COMPILED
     shutil.rmtree(folder, ignore_errors=True)
     command = find_compiler(wanted)
     if not command:
-        return []
+        raise RuntimeError("There is no C compiler that works. Install one, or Zig's with: pip install ziglang")
     folder.mkdir()
     target = TARGETS.get(wanted, "")
     machine = target.partition("-")[0] or {"amd64": "x86_64", "arm64": "aarch64"}.get(
@@ -82,10 +83,7 @@ def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Pa
             break  # an old compiler, which does not know this kind of processor
         if done.returncode:
             shutil.rmtree(folder)
-            if wanted:
-                raise RuntimeError(f"The loops could not be compiled for {wanted}:\n{done.stderr}")
-            print(f"The loops could not be compiled, so shortlist will be slow:\n{done.stderr}", file=sys.stderr)
-            return []
+            raise RuntimeError(f"The loops could not be compiled for {wanted or 'this machine'}:\n{done.stderr}")
         made.append(library)
     for rest in (*folder.glob("*.pdb"), *folder.glob("*.lib")):
         rest.unlink()
@@ -96,12 +94,24 @@ def find_compiler(wanted: str = "") -> list[str]:
     """The command of a C compiler that can compile for a platform tag, or for this machine."""
     if wanted and wanted not in TARGETS:
         raise ValueError(f"SHORTLIST_PLATFORM is {wanted!r}. Use one of {', '.join(TARGETS)}.")
-    own = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
-    if own and not wanted and sys.platform != "win32":
-        return own.split()
+    if not wanted and sys.platform != "win32":
+        for own in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+            if can_compile(own.split()):
+                return own.split()
     if importlib.util.find_spec("ziglang") is None:
         return []
     return [sys.executable, "-m", "ziglang", "cc", *(["-target", TARGETS[wanted]] if wanted else [])]
+
+
+def can_compile(command: Sequence[str]) -> bool:
+    """Whether a compiler exists and finds the headers of C."""
+    program = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\nint main(void) { return 0; }"
+    arguments = [*command, "-x", "c", "-fsyntax-only", "-"]
+    try:
+        done = subprocess.run(arguments, input=program, capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
 
 
 class CompileLoops(BuildHookInterface[Any]):
@@ -114,13 +124,14 @@ class CompileLoops(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         wanted = os.environ.get("SHORTLIST_PLATFORM", "")
         made = compile_loops(wanted)
-        if made and version != "editable":
+        if version != "editable":
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{wanted or sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
             build_data["artifacts"] += [f"/{path.relative_to(self.root).as_posix()}" for path in made]
 
 
 if __name__ == "__main__":
-    libraries = compile_loops(options=SANITIZED if "--sanitize" in sys.argv else OPTIONS)
-    print("\n".join(map(str, libraries)) or "There is no C compiler: pip install ziglang")
-    sys.exit(not libraries)
+    try:
+        print(*compile_loops(options=SANITIZED if "--sanitize" in sys.argv else OPTIONS), sep="\n")
+    except RuntimeError as error:
+        sys.exit(str(error))

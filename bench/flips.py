@@ -16,42 +16,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import shortlist
 from bench import report
-from bench.segment_fuzz import EMBEDDER, Template, answers, small_tables
-from shortlist import ShortlistError
-from shortlist.index.storage import segment, segment_checks
+from shortlist.index.storage import segment
+from tests.index.storage.corrupted_segments import Template, small_tables, try_flip
 
 FLIPS_PER_PROCESS = 25
-
-
-def flip_bit(file: Path, bit: int) -> None:
-    """Flip a bit of a file, whose size and time stay."""
-    status = file.stat()
-    with file.open("r+b") as data:
-        data.seek(bit // 8)
-        (byte,) = data.read(1)
-        data.seek(bit // 8)
-        data.write(bytes([byte ^ 1 << bit % 8]))
-    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def try_flip(template: Template, draw: random.Random) -> Counter[str]:
-    """Flip one bit; what a corpus found before and after the check."""
-    template.restore()
-    counts = Counter[str]()
-    file = draw.choice(sorted((template.folder / "segments").iterdir()))
-    flip_bit(file, draw.randrange(8 * file.stat().st_size))
-    with shortlist.open_corpus(template.folder, EMBEDDER) as corpus:
-        try:
-            is_right = answers(corpus) == template.expected
-            counts["right before the check" if is_right else "wrong before the check"] += 1
-        except ShortlistError:
-            counts["refused before the check"] += 1
-        segment_checks.wait()
-        counts["right after the check" if answers(corpus) == template.expected else "wrong after the check"] += 1
-    counts["noticed" if not file.exists() else "not noticed: in the padding between arrays"] += 1
-    return counts
 
 
 def run_many(template: Template, count: int, seed: int) -> Counter[str]:

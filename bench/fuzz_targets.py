@@ -67,10 +67,10 @@ def _file(name: str, read: Callable[[Path], Iterable[Any]]) -> Callable[[Path], 
 
 
 def _read_files(path: Path) -> Iterable[Any]:
-    from shortlist.sources import parser_process
+    from shortlist._limits import ReadLimits, file_limits
     from shortlist.sources.folder import read_folder
 
-    parser_process.limits = parser_process.ReadLimits(SLOWEST / 2, 1024)
+    file_limits.set(ReadLimits(SLOWEST / 2, 1024))
     return read_folder(path)({})
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist._limits import MAX_QUERY_CHARACTERS, VARIABLE, Canceled, cancelable, check_canceled, check_length
+from shortlist._environment import MAX_QUERY_CHARACTERS as VARIABLE
+from shortlist._limits import MAX_QUERY_CHARACTERS, Canceled, cancelable, check_canceled, check_length
 from shortlist._limits import max_query_characters as limit_of_service
 from shortlist.cli import USAGE, run
 from shortlist.compat.in_memory_docs import InMemoryDocs

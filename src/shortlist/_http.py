@@ -19,6 +19,7 @@ from shortlist.errors import InputError, ShortlistError
 BUSY = frozenset({429, 502, 503})
 SLOW = "did not answer in time"
 LONGEST_REASON = 500  # characters of what a server says
+TRIES = 4  # of a request to a model or to our own service; a cluster is tried while its caller is patient
 FIRST_WAIT, LONGEST_WAIT = 0.5, 20.0  # seconds
 
 Result = TypeVar("Result")
@@ -32,8 +33,8 @@ class Unavailable(Exception):
         self.error, self.wait, self.is_timeout = error, wait, is_timeout
 
 
-def backoff(tries: int | None = None, first: float = FIRST_WAIT, longest: float = LONGEST_WAIT) -> Iterator[float]:
-    """The delays between attempts, in seconds: each about twice the one before."""
+def backoff(tries: int | None = TRIES, first: float = FIRST_WAIT, longest: float = LONGEST_WAIT) -> Iterator[float]:
+    """The delays between attempts, in seconds: each about twice the one before. Without `tries` they have no end."""
     number = 1
     while tries is None or number < tries:
         yield min(first * 2 ** (number - 1), longest) * random.uniform(0.75, 1.25)

@@ -1,19 +1,35 @@
-"""Limits of the work for one caller: the length of a query, and an end as soon as the caller no longer waits."""
+"""Limits and sizes that settings and the library share, and an end of work as soon as its caller no longer waits."""
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
+from typing import NamedTuple
 
+from shortlist._environment import MAX_QUERY_CHARACTERS as VARIABLE
+from shortlist._environment import read_variable
 from shortlist.errors import InputError, QueryTooLong
 
 MAX_QUERY_CHARACTERS = 8_000  # the default of limits.max_query_characters
 LARGEST = 1 << 20  # limit that can be set
-VARIABLE = "SHORTLIST_MAX_QUERY_CHARACTERS"
+
+# Characters of a chunk of a file, and those that it shares with the next one.
+CHUNK_SIZE = 800
+CHUNK_OVERLAP = 120
+
+
+class ReadLimits(NamedTuple):
+    """Limits of reading one file that needs a parser: seconds, and megabytes of memory."""
+
+    seconds: float = 60.0
+    memory_mb: int = 2048
+
+
+# Of the service that a request was sent to; else the environment, settings.yaml or the default says it.
+file_limits: ContextVar[ReadLimits | None] = ContextVar("file_limits", default=None)
 
 # What the settings of a service say; else the environment variable or the default applies.
 max_query_characters: ContextVar[int | None] = ContextVar("max_query_characters", default=None)
@@ -21,7 +37,7 @@ max_query_characters: ContextVar[int | None] = ContextVar("max_query_characters"
 
 def check_length(text: str, what: str = "query") -> str:
     """Raise an error if a query is too long; what is done with one takes time for each of its words."""
-    most = max_query_characters.get() or _parse_limit(os.environ.get(VARIABLE, "").strip())
+    most = max_query_characters.get() or _parse_limit(read_variable(VARIABLE))
     if len(text) > most:
         raise QueryTooLong(
             f"The {what} has {len(text):,} characters, and the limit is {most:,}. Shorten it, or raise the limit "

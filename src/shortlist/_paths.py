@@ -7,19 +7,21 @@ import os
 import sys
 from pathlib import Path
 
+from shortlist._environment import CACHE_DIR, CONFIG_DIR, DATA_DIR, read_variable
+
 APPLICATION = "shortlist"
 
 
 def data_dir() -> Path:
-    return _place("SHORTLIST_DATA_DIR", "user_data_dir")
+    return _place(DATA_DIR, "user_data_dir")
 
 
 def config_dir() -> Path:
-    return _place("SHORTLIST_CONFIG_DIR", "user_config_dir")
+    return _place(CONFIG_DIR, "user_config_dir")
 
 
 def cache_dir() -> Path:
-    return _place("SHORTLIST_CACHE_DIR", "user_cache_dir")
+    return _place(CACHE_DIR, "user_cache_dir")
 
 
 def make_folder(folder: Path) -> None:
@@ -30,7 +32,7 @@ def make_folder(folder: Path) -> None:
     for variable, top in _DIRECTORIES:
         if folder.is_relative_to(place := top()):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not os.environ.get(variable) and sys.platform != "win32" and place.stat().st_mode & 0o077:
+            if not read_variable(variable) and sys.platform != "win32" and place.stat().st_mode & 0o077:
                 with contextlib.suppress(PermissionError):  # it belongs to someone else
                     place.chmod(0o700)
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,16 +50,11 @@ def describe_os_error(error: OSError) -> str:
 
 
 def _place(variable: str, function: str) -> Path:
-    override = os.environ.get(variable)
-    if override:
+    if override := read_variable(variable):
         return Path(override).expanduser()
     import platformdirs  # noqa: PLC0415  # only when no variable is set
 
     return Path(getattr(platformdirs, function)(APPLICATION, appauthor=False))
 
 
-_DIRECTORIES = (
-    ("SHORTLIST_DATA_DIR", data_dir),
-    ("SHORTLIST_CONFIG_DIR", config_dir),
-    ("SHORTLIST_CACHE_DIR", cache_dir),
-)
+_DIRECTORIES = ((DATA_DIR, data_dir), (CONFIG_DIR, config_dir), (CACHE_DIR, cache_dir))

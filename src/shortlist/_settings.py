@@ -7,7 +7,6 @@ read settings; they pass values down. The limits of reading a file apply to the 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
-from shortlist._limits import LARGEST, MAX_QUERY_CHARACTERS
-from shortlist._limits import VARIABLE as QUERY_VARIABLE
+from shortlist import _environment as env
+from shortlist._environment import read_variable
+from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE, LARGEST, MAX_QUERY_CHARACTERS, ReadLimits
 from shortlist._plain import load_yaml
 from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
@@ -137,7 +137,7 @@ class Limits(Section):
     max_query_characters: int = setting(
         MAX_QUERY_CHARACTERS,
         "Maximum length of a query or question; outside of the service, only the variable counts.",
-        QUERY_VARIABLE,
+        env.MAX_QUERY_CHARACTERS,
         ge=1,
         le=LARGEST,
     )
@@ -151,9 +151,11 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
-    file_seconds: float = setting(60.0, "Time limit of reading a file.", "SHORTLIST_FILE_SECONDS", ge=0.1, le=86_400)
+    file_seconds: float = setting(
+        ReadLimits().seconds, "Time limit of reading a file.", env.FILE_SECONDS, ge=0.1, le=86_400
+    )
     file_memory_mb: int = setting(
-        2048, "Memory limit of reading a file, in megabytes.", "SHORTLIST_FILE_MEMORY_MB", ge=128, le=1 << 20
+        ReadLimits().memory_mb, "Memory limit of reading a file, in megabytes.", env.FILE_MEMORY_MB, ge=128, le=1 << 20
     )
 
 
@@ -169,8 +171,10 @@ class Llm(Section):
 class Answers(Section):
     """How files are chunked and questions answered."""
 
-    chunk_size: int = _answer_setting(800, "Characters per chunk.", "chunk-size", ge=50, le=100_000)
-    chunk_overlap: int = _answer_setting(120, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000)
+    chunk_size: int = _answer_setting(CHUNK_SIZE, "Characters per chunk.", "chunk-size", ge=50, le=100_000)
+    chunk_overlap: int = _answer_setting(
+        CHUNK_OVERLAP, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000
+    )
     top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
     threshold: float | None = _answer_setting(
         None, "Lowest similarity; default: calibrated, or 0.30.", "threshold", ge=0, le=1
@@ -197,7 +201,7 @@ class Mcp(Section):
     profile: str = setting(
         "",
         "Profile of those servers, defined in the user's mcp.json; in a settings file it only narrows the user's.",
-        "SHORTLIST_PROFILE",
+        env.PROFILE,
         option="--profile",
     )
 
@@ -205,9 +209,9 @@ class Mcp(Section):
 class Engine(Section):
     """Credentials for the clusters that store corpora."""
 
-    user: str = setting("", "User name.", "SHORTLIST_ENGINE_USER")
-    password: SecretStr | None = setting(None, "Password.", "SHORTLIST_ENGINE_PASSWORD")
-    certificate: str = setting("", "Certificate authority file.", "SHORTLIST_ENGINE_CERTIFICATE")
+    user: str = setting("", "User name.", env.ENGINE_USER)
+    password: SecretStr | None = setting(None, "Password.", env.ENGINE_PASSWORD)
+    certificate: str = setting("", "Certificate authority file.", env.ENGINE_CERTIFICATE)
 
 
 class Usage(Section):
@@ -217,7 +221,7 @@ class Usage(Section):
         "on",
         "off: nothing is stored or used; log: searches and what is used after them are stored; on: they also change "
         "the ranking.",
-        "SHORTLIST_LEARN",
+        env.LEARN,
         option="--learn",
     )
 
@@ -228,7 +232,7 @@ class Telemetry(Section):
     enabled: bool = setting(
         False,
         "Send traces and metrics with OpenTelemetry, to the address in OTEL_EXPORTER_OTLP_ENDPOINT.",
-        "SHORTLIST_TELEMETRY",
+        env.TELEMETRY,
     )
 
 
@@ -379,14 +383,13 @@ def collect_values(
 
     With `names`, only these sections are read, and others in the file are ignored: it may belong to another program.
     """
-    environment = os.environ if environment is None else environment
     path = find_in_project(FILE) if file is None else Path(file).expanduser()
     has_file = file is not None or (path.exists() and not path.is_dir())
     in_file = read_file(path, names) if has_file else {}
     values, origins = dict(in_file), dict.fromkeys(in_file, str(path))
     for variable, key in VARIABLES.items():
-        if (names is None or key.partition(".")[0] in names) and environment.get(variable, "").strip():
-            values[key], origins[key] = environment[variable].strip(), variable
+        if (names is None or key.partition(".")[0] in names) and (text := read_variable(variable, environment)):
+            values[key], origins[key] = text, variable
     for key, value in (given or {}).items():
         values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
     return Values(values, origins, in_file, path if has_file else None)
@@ -424,8 +427,8 @@ def load_learning(given: str | None = None) -> Learn:
     The file, which may belong to another program, is read only if neither the option nor the variable is set. If it
     cannot be read, nothing is learned.
     """
-    key, text = "usage.learn", given or os.environ.get("SHORTLIST_LEARN", "").strip()
-    origin = OPTIONS[key] if given else "SHORTLIST_LEARN"
+    key, text = "usage.learn", given or read_variable(env.LEARN)
+    origin = OPTIONS[key] if given else env.LEARN
     try:
         values = Values({key: text}, {key: origin}) if text else collect_values(("usage",))
     except InputError as error:
@@ -434,14 +437,14 @@ def load_learning(given: str | None = None) -> Learn:
     return values.validate().usage.learn
 
 
-def load_file_limits() -> tuple[float, int]:
+def load_file_limits() -> ReadLimits:
     """`limits.file_seconds` and `limits.file_memory_mb` in this folder. A file that cannot be read is ignored."""
     try:
         limits = collect_values(("limits",)).validate().limits
     except InputError as error:
         logging.getLogger("shortlist").warning("The usual limits of reading a file apply. %s", error)
         limits = Limits()
-    return limits.file_seconds, limits.file_memory_mb
+    return ReadLimits(limits.file_seconds, limits.file_memory_mb)
 
 
 class ProfileChoice(NamedTuple):
@@ -458,7 +461,7 @@ class ProfileChoice(NamedTuple):
 
 def load_profile(given: str | None = None) -> ProfileChoice:
     """`mcp.profile` for a command in this folder; `given` is its option. A file that cannot be read is ignored."""
-    if chosen := given or os.environ.get("SHORTLIST_PROFILE", "").strip():
+    if chosen := given or read_variable(env.PROFILE):
         return ProfileChoice(chosen)
     try:
         return ProfileChoice.of(collect_values(("mcp",)).validate())
@@ -469,8 +472,8 @@ def load_profile(given: str | None = None) -> ProfileChoice:
 
 def load_telemetry() -> bool:
     """`telemetry.enabled` for the MCP server: only the variable counts, since a file may come with a project."""
-    key, variable = "telemetry.enabled", "SHORTLIST_TELEMETRY"
-    text = os.environ.get(variable, "").strip()
+    key, variable = "telemetry.enabled", env.TELEMETRY
+    text = read_variable(variable)
     return bool(text) and Values({key: text}, {key: variable}).validate().telemetry.enabled
 
 

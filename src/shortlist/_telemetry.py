@@ -6,7 +6,6 @@ Attributes are counts, names and outcomes, never queries, questions or texts.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from shortlist import __version__
+from shortlist._environment import read_variable
 from shortlist.errors import needs_extra
 
 API = "opentelemetry.trace"  # is loaded if this process uses OpenTelemetry
@@ -137,7 +137,7 @@ def export(is_enabled: bool) -> Callable[[], None]:
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
 
-    name = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": NAME}
+    name = {} if read_variable("OTEL_SERVICE_NAME") else {"service.name": NAME}
     resource = Resource.create({**name, "service.version": __version__})
     traces = TracerProvider(resource=resource)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -11,13 +11,13 @@ import pytest
 
 from shortlist import InputError
 from shortlist._http import is_loopback
+from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist._settings import FIELDS, VARIABLES, Answers, Settings
 from shortlist.answer.agent import MAX_STEPS
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.cli.commands.trust_command import FINDERS
-from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.safety.confirmations import confirm
 from shortlist.server.service_settings import find_requests_in, load_answer_settings, load_settings, unknown_variables
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from shortlist import CorpusSource, Document
+from shortlist._limits import ReadLimits, file_limits
 from shortlist._settings import Limits, Settings
-from shortlist.server.application import create_app
+from shortlist.server.middleware import Guard
 from shortlist.sources import parser_process
-from shortlist.sources.parser_process import ReadLimits
 from tests.sources.samples import parsers_at, pdf, write
 
 pytestmark = pytest.mark.process
@@ -53,6 +55,17 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "files"
 
 
+SetLimits = Callable[[ReadLimits], object]
+
+
+@pytest.fixture
+def limited() -> Iterator[SetLimits]:
+    """Sets the limits of the test."""
+    token = file_limits.set(None)
+    yield file_limits.set
+    file_limits.reset(token)
+
+
 def read(folder: Path, *names: str) -> dict[str, str]:
     """The content of each file or, if it is a problem, the reason."""
     write(folder, dict.fromkeys(names, pdf(["x"])))
@@ -62,9 +75,9 @@ def read(folder: Path, *names: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["hang.pdf", "spin.pdf"])
 def test_a_parser_that_does_not_end_is_ended_and_the_next_file_is_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    folder: Path, limited: SetLimits, name: str
 ) -> None:
-    monkeypatch.setattr(parser_process, "limits", ReadLimits(seconds=1))
+    limited(ReadLimits(seconds=1))
     write(folder, {"z.html": "<p>Text"})
     found = read(folder, name)
     assert "1 seconds" in found[name]
@@ -72,8 +85,8 @@ def test_a_parser_that_does_not_end_is_ended_and_the_next_file_is_read(
     assert found["z.html"] == "Text"
 
 
-def test_a_parser_that_fills_the_memory_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser_process, "limits", ReadLimits(memory_mb=200))
+def test_a_parser_that_fills_the_memory_is_ended(folder: Path, limited: SetLimits) -> None:
+    limited(ReadLimits(memory_mb=200))
     write(folder, {"z.html": "<p>Text"})
     found = read(folder, "fill.pdf")
     assert "200 MB of memory" in found["fill.pdf"]
@@ -103,8 +116,8 @@ def test_files_are_read_by_one_process_that_ends_when_it_is_not_used(
     assert not parser_process._idle
 
 
-def test_the_time_of_a_slow_caller_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser_process, "limits", ReadLimits(seconds=1))
+def test_the_time_of_a_slow_caller_does_not_count(tmp_path: Path, limited: SetLimits) -> None:
+    limited(ReadLimits(seconds=1))
     pages = [f"Page {number} {'x' * 2000}" for number in range(250)]  # more than a pipe holds
     stream = iter(CorpusSource.from_files(write(tmp_path, {"a.pdf": pdf(pages), "b.html": "<p>Text"})))
     first = next(stream)
@@ -161,7 +174,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_limits_come_from_the_environment_the_settings_or_the_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, limited: SetLimits
 ) -> None:
     monkeypatch.chdir(tmp_path)
     known = Limits()
@@ -174,12 +187,24 @@ def test_limits_come_from_the_environment_the_settings_or_the_service(
     for environment, expected in cases:
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(parser_process, "limits", None)
-        assert parser_process._load_limits() == expected
+        assert parser_process.find_limits() == expected
     assert "limits.file_seconds must be a number" in caplog.text
     monkeypatch.delenv("SHORTLIST_FILE_SECONDS")
-    monkeypatch.setattr(parser_process, "limits", None)
     write(tmp_path, {"settings.yaml": "limits: {file_memory_mb: 500}"})
-    assert parser_process._load_limits() == ReadLimits(memory_mb=500)
-    create_app(Settings(limits=Limits(file_seconds=5)))
-    assert parser_process._load_limits() == ReadLimits(5)
+    assert parser_process.find_limits() == ReadLimits(memory_mb=500)
+    limited(ReadLimits(5))
+    assert parser_process.find_limits() == ReadLimits(5)
+
+
+def test_each_service_has_its_own_limits() -> None:
+    """Two applications in one process: a request to one is read with the limits of that one."""
+    found = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        found.append(await asyncio.to_thread(parser_process.find_limits))
+
+    guards = [Guard(app, Settings(limits=Limits(file_seconds=seconds))) for seconds in (5, 9)]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    for guard in (*guards, guards[0]):
+        asyncio.run(guard({**scope}, cast("Any", None), cast("Any", None)))
+    assert found == [ReadLimits(5), ReadLimits(9), ReadLimits(5)]

@@ -13,6 +13,7 @@ from typing import Any
 from shortlist._http import (
     BUSY,
     LONGEST_WAIT,
+    TRIES,
     JsonClient,
     Unavailable,
     backoff,
@@ -27,7 +28,6 @@ from shortlist.protocols import Messages, Reply
 
 TEMPERATURE = 0.0
 CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0
-TRIES = 4
 REPORTED_WAIT = 1.0  # seconds from which a wait is reported
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 _PATH = "/chat/completions"

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import shell_complete
 
 import shortlist
+from shortlist import _environment as env
 from shortlist._paths import describe_os_error
 from shortlist.cli.app import COMPLETION_VARIABLE, app
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
@@ -23,7 +24,7 @@ from shortlist.safety.processes import find_import_path
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 
-CREDENTIALS = ("SHORTLIST_ENGINE_USER", "SHORTLIST_ENGINE_PASSWORD", "SHORTLIST_ENGINE_CERTIFICATE")
+CREDENTIALS = (env.ENGINE_USER, env.ENGINE_PASSWORD, env.ENGINE_CERTIFICATE)
 # Keyword arguments in the advice of library errors, which are options here.
 _KEYWORD = re.compile(
     r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)(?:, --\1)?"
@@ -51,9 +52,9 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = not {"--json", "--output-format=json"}.isdisjoint([*options, *map("=".join, pairwise(options))])
     try:
-        if any(credentials := [os.environ.get(name, "").strip() for name in CREDENTIALS]):
+        if any(credentials := [env.read_variable(name) for name in CREDENTIALS]):
             shortlist.sign_in(*credentials)
-        if instruction := os.environ.get(COMPLETION_VARIABLE):
+        if instruction := env.read_variable(COMPLETION_VARIABLE):
             return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
         with app.make_context("shortlist", list(arguments)) as context:
             return int(app.invoke(context))
@@ -72,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     except QueryTooLong as error:
         return fail(str(error), "usage", USAGE, as_json=as_json)
     except Exception as error:
-        if "--debug" in options or os.environ.get("SHORTLIST_DEBUG", "0") not in ("", "0"):
+        if "--debug" in options or env.read_variable(env.DEBUG) not in ("", "0"):
             raise
         return fail(_describe(error), type(error).__name__, ERROR, as_json=as_json)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from shortlist._environment import LEARN, read_variable
 from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
 from shortlist.cli.output import Output
@@ -17,7 +17,7 @@ from shortlist.mcp_client.mcp_config import pending_files
 
 def apply_learning() -> None:
     """Apply the setting `usage.learn` to all corpora of this process, if anything sets it."""
-    if os.environ.get("SHORTLIST_LEARN", "").strip() or find_in_project("settings.yaml").is_file():
+    if read_variable(LEARN) or find_in_project("settings.yaml").is_file():
         from shortlist._settings import load_learning  # noqa: PLC0415  # imports pydantic
 
         Corpus.learning = load_learning()

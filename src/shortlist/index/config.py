@@ -8,21 +8,17 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
+from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.errors import InputError
-from shortlist.index.lexical.bm25 import Scoring
-from shortlist.index.text import chunking
+from shortlist.index.lexical.bm25 import CORPUS_SCORING, Scoring
 from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
-
-# A tool's name says more than its prose: nDCG@10 rises on 7 of 10 sets and falls on one against weights of 1. With a k1
-# of 1.2 instead of 1.5 long questions over many passages gain .007, tools lose .003 at most.
-CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
 
 LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
 
 _TYPES: dict[Any, Any] = {"str": str, "int": int, "dict[str, float]": dict, "dict[str, dict[str, Any]]": dict}
 
 # A threshold is in doubt once this share of passages was added, changed or removed.
-MUCH = 0.2
+DRIFT_LIMIT = 0.2
 
 
 class Drift(NamedTuple):
@@ -48,8 +44,8 @@ class Config:
     embedder_name: str = "none"  # its own name when the corpus was created
     dim: int = 0
     scoring: Scoring = CORPUS_SCORING
-    chunk_size: int = chunking.CHUNK_SIZE
-    chunk_overlap: int = chunking.CHUNK_OVERLAP
+    chunk_size: int = CHUNK_SIZE
+    chunk_overlap: int = CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
 
@@ -80,7 +76,7 @@ class Config:
             documents = int(then["documents"])
         except (KeyError, TypeError, ValueError):
             return "What the threshold was set for is not known. Calibrate it again."
-        if changed < MUCH:
+        if changed < DRIFT_LIMIT:
             return ""
         return (
             f"The threshold was set when the corpus had {documents} documents, and {changed:.0%} of it has "

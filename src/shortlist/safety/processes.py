@@ -9,6 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from shortlist._environment import read_variable
+
 OWN_FOLDER = Path(__file__).resolve().parents[2]  # that this package is imported from
 
 
@@ -36,7 +38,7 @@ def find_on_path(command: str) -> str:
     """The full path of a command without a folder. Windows would look into the working directory first."""
     if os.path.dirname(command):
         return command
-    for folder in filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)):
+    for folder in filter(os.path.isabs, read_variable("PATH").split(os.pathsep)):
         if found := shutil.which(os.path.join(folder, command)):
             return found
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)

@@ -37,8 +37,6 @@ from shortlist.server.routes.mcp_routes import add_mcp
 from shortlist.server.routes.schemas import add_schemas
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
-from shortlist.sources import parser_process
-from shortlist.sources.parser_process import ReadLimits
 
 TIMED = ("/retrieve", SEARCH, DISCOVER)
 POLL_SECONDS = 0.5  # between looks at the document file, which is read once it is the same in two looks
@@ -93,7 +91,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
     Corpus.learning = settings.usage.learn
-    parser_process.limits = ReadLimits(settings.limits.file_seconds, settings.limits.file_memory_mb)
     served = CatalogStore(settings)
     metrics = Metrics(lambda: {f"index_{key}": value for key, value in _index_sizes(served).items()})
 

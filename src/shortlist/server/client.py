@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 URL = "http://localhost:9200"
 TIMEOUT = 30.0
-TRIES, FIRST_WAIT = 4, 0.1  # of a read
+FIRST_WAIT = 0.1  # seconds, of a read
 
 
 class BM25SClient:
@@ -111,7 +111,7 @@ class BM25SClient:
         self.close()
 
     def _send(self, method: str, path: str, body: Any = None, *, is_read: bool = False) -> dict[str, Any]:
-        waits = backoff(TRIES, FIRST_WAIT) if is_read else ()
+        waits = backoff(first=FIRST_WAIT) if is_read else ()
         try:
             response = self._client.send(method, path, body, waits, busy=(), after_timeout=False)
         except (TypeError, ValueError) as error:  # from the JSON encoder

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shortlist._limits import max_query_characters
+from shortlist._limits import ReadLimits, file_limits, max_query_characters
 from shortlist._settings import Settings
 from shortlist._telemetry import REQUEST_HEADER, Span, current_request, is_used
 from shortlist.server.http_errors import REQUEST_ID, make_problem
@@ -85,6 +85,7 @@ class Guard:
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
         self._max_characters = limits.max_query_characters
+        self._file_limits = ReadLimits(limits.file_seconds, limits.file_memory_mb)
         self._small_bytes = min(self._max_bytes, SMALL_BODY_BYTES + ESCAPED_BYTES * self._max_characters)
         self._large = "" if is_mounted else LARGE_BODIES  # all paths end with the empty string
 
@@ -153,6 +154,7 @@ class Guard:
 
         _receive.set(receive_limited)
         max_query_characters.set(self._max_characters)
+        file_limits.set(self._file_limits)
         try:
             async with asyncio.timeout(self._max_seconds) as limit:
                 end = asyncio.get_running_loop().time() + self._max_seconds

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import SecretStr
 
+from shortlist._environment import list_variables
 from shortlist._files import locked, replace_text
 from shortlist._http import is_loopback
 from shortlist._paths import data_dir
@@ -131,7 +131,7 @@ def load_answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
 
 def unknown_variables() -> list[str]:
     """A warning for each variable that starts like one of ours and is not one."""
-    unknown = sorted(name for name in os.environ if name.startswith("BM25S_") and name not in VARIABLES)
+    unknown = [name for name in list_variables("BM25S_") if name not in VARIABLES]
     return [f"The variable {name} has no effect.{did_you_mean(name, VARIABLES, most=1)}" for name in unknown]
 
 

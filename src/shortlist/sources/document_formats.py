@@ -8,13 +8,14 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError, import_extra
 from shortlist.sources.decoding import File, check_zip, decode, is_binary, read_bytes
+from shortlist.sources.tables import read_workbook
 
 # PDF
 
@@ -233,3 +234,14 @@ def _walk(root: Any) -> Iterator[tuple[Any, bool]]:
             if is_entering:
                 stack += [(node, False), *((child, True) for child in reversed([*node.iter(include_text=True)]))]
         yield node, is_entering
+
+
+VERSION = 3  # of all readers of files; a change makes every file be read again
+
+# The readers that need a parser, by the end of a file's name; they run in a process of their own (`parser_process.py`).
+READERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
+    ".pdf": read_pdf,
+    ".docx": read_docx,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
+    **dict.fromkeys((".xlsx", ".xlsm"), read_workbook),
+}

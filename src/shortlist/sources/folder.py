@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import os
@@ -17,10 +18,10 @@ from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
 from shortlist.safety.untrusted_files import NOT_REGULAR, UnsafeFile, check_inside, read_regular_file
 from shortlist.sources.decoding import File, explain_error, read_text
-from shortlist.sources.parser_process import READERS, FileReader
+from shortlist.sources.document_formats import READERS, VERSION
+from shortlist.sources.parser_process import FileReader, find_limits
 from shortlist.sources.tables import read_csv, read_json, read_json_lines
 
-VERSION = 3  # of the loaders; a change makes every file be read again
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
 MAX_DEPTH = 100  # of folders
 MAX_STARS = 4  # in a rule of .gitignore; the time to match n characters is n to the power of them
@@ -48,9 +49,11 @@ def read_folder(
     def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
         found = (file for file in _list_files(root) if wanted.search(file.id))
         files = (file for file in found if not (unwanted and unwanted.search(file.id)))
+        get_limits = functools.cache(find_limits)  # for all files of one run
         while batch := [_check(file, known, reader) for file in itertools.islice(files, BATCH)]:
             changed = [file for file, _, is_changed in batch if is_changed]
-            with FileReader(file for file in changed if file.path.suffix.lower() in READERS) as process:
+            parsed = [file for file in changed if file.path.suffix.lower() in READERS]
+            with FileReader(parsed, get_limits) as process:
                 for file, stamp, is_changed in batch:
                     if is_changed and isinstance(stamp, Stamp):
                         yield from _read(file, stamp, process)

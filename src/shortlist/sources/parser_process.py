@@ -16,21 +16,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from shortlist._environment import FILE_MEMORY_MB, FILE_SECONDS, read_variable
+from shortlist._limits import ReadLimits, file_limits
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.safety import processes
 from shortlist.sources.decoding import File, explain_error
-from shortlist.sources.document_formats import read_docx, read_html, read_pdf
-from shortlist.sources.tables import read_workbook
-
-READERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
-    ".pdf": read_pdf,
-    ".docx": read_docx,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
-    **dict.fromkeys((".xlsx", ".xlsm"), read_workbook),
-}
+from shortlist.sources.document_formats import READERS
 
 CHECK_SECONDS = 0.2  # between two looks at a busy process
 IDLE_SECONDS = 30.0  # after which a process without work is ended
@@ -38,22 +32,28 @@ ORPHAN_SECONDS = 30.0  # beyond the time limit; then a process ends itself, as i
 MESSAGE_ITEMS, MESSAGE_SECONDS = 100, 0.5
 
 
-class ReadLimits(NamedTuple):
-    """Limits of reading one file: seconds, and megabytes of memory."""
-
-    seconds: float = 60.0
-    memory_mb: int = 2048
-
-
-limits: ReadLimits | None = None  # None: what the environment or settings.yaml says when a file is first read
 _idle: list[_Process] = []
 
 
-class FileReader:
-    """Reads files one after the other in a process, which is ahead of the caller."""
+def find_limits() -> ReadLimits:
+    """The limits of the service that reads; else what the environment or settings.yaml says, or the defaults."""
+    if limits := file_limits.get():
+        return limits
+    if not any(map(read_variable, (FILE_SECONDS, FILE_MEMORY_MB))) and not os.path.isfile("settings.yaml"):
+        return ReadLimits()
+    from shortlist._settings import load_file_limits  # noqa: PLC0415  # imports pydantic
 
-    def __init__(self, files: Iterable[File]) -> None:
-        self._files = deque(files)
+    return load_file_limits()
+
+
+class FileReader:
+    """Reads files one after the other in a process, which is ahead of the caller.
+
+    `get_limits` is called before the first of them is sent.
+    """
+
+    def __init__(self, files: Iterable[File], get_limits: Callable[[], ReadLimits] = find_limits) -> None:
+        self._files, self._get_limits = deque(files), get_limits
         self._process: _Process | None = None
 
     def __enter__(self) -> FileReader:
@@ -71,7 +71,7 @@ class FileReader:
             return
         if self._process is None:
             self._process = _take_idle() or _Process()
-            self._process.send(self._files, _load_limits())
+            self._process.send(self._files, self._get_limits())
         self._files.popleft()
         try:
             yield from self._process.read()
@@ -94,17 +94,6 @@ def close_idle() -> None:
     """End the processes that have nothing to do."""
     while process := _take_idle():
         process.end()
-
-
-def _load_limits() -> ReadLimits:
-    global limits
-    if limits is None and (
-        any(name.startswith("SHORTLIST_FILE_") for name in os.environ) or os.path.isfile("settings.yaml")
-    ):
-        from shortlist._settings import load_file_limits  # noqa: PLC0415  # imports pydantic
-
-        limits = ReadLimits(*load_file_limits())
-    return limits or ReadLimits()
 
 
 class _Process:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from packaging.requirements import Requirement
 
 import shortlist
+from shortlist._environment import MEANINGS, OPENAI_API_KEY, read_variable
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of, printable
@@ -34,8 +34,6 @@ from shortlist.mcp_client.mcp_config import OWN_FILE, review_command
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.skills import find_pending, read_skills
 
-# The meaning of the environment variables that are not settings.
-ENVIRONMENT = json.loads(Path(__file__).with_name("environment.json").read_text("utf-8"))
 LITTLE_SPACE = 1 << 30
 
 
@@ -66,10 +64,10 @@ def _check_installation() -> Iterator[Check]:
     yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
     yield Check("numpy", "ok", version("numpy"))
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
-    if library.loops():
+    try:
         yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
-    else:
-        yield Check("compiled loops", "note", "missing or outdated, so that searching is slow", library.FIX)
+    except ShortlistError as error:
+        yield Check("compiled loops", "broken", str(error), library.FIX)
     wanted = [Requirement(text) for text in requires("shortlist") or ()]
     for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
         packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
@@ -179,9 +177,9 @@ def _find_folders() -> dict[str, Path]:
 
 def show(out: Output, settings: str | None) -> None:
     loaded = load_settings(settings)
-    meanings = ENVIRONMENT | {name: str(FIELDS[key].description) for name, key in VARIABLES.items()}
-    secret = {"OPENAI_API_KEY", *(name for name, key in VARIABLES.items() if key in SECRETS)}
-    values = {name: os.environ.get(name) for name in meanings}
+    meanings = MEANINGS | {name: str(FIELDS[key].description) for name, key in VARIABLES.items()}
+    secret = {OPENAI_API_KEY, *(name for name, key in VARIABLES.items() if key in SECRETS)}
+    values = {name: read_variable(name) or None for name in meanings}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},
         "registry": str(registry.registry_file()),

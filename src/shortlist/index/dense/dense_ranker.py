@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.kernels import library, vector_loops
+from shortlist.index.kernels import vector_loops
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.lexical.live_postings import locate, mask_live
 from shortlist.index.lexical.postings import freeze
@@ -69,7 +69,7 @@ class VectorPart(NamedTuple):
 
     def nearest(self, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
         """Places that include those of the nearest k, in order, and their exact products."""
-        if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors) and library.loops():
+        if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
             return self.rounded.nearest(self.vectors, vector, k, alive)
         products = vector_loops.multiply(self.vectors, vector)
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from shortlist._environment import OPENAI_API_KEY, OPENAI_BASE_URL, read_variable
 from shortlist._http import BUSY, JsonClient, backoff, describe, is_loopback
 from shortlist.errors import EmbedderError, InputError, install_line
 from shortlist.index.embedders import models, tools_model
@@ -33,7 +34,6 @@ Encode = Callable[[list[str]], Any]
 _WORDLLAMA = "wordllama==0.2.2.post0"
 _OPENAI = "https://api.openai.com/v1"
 _AT_ADDRESS = re.compile(r"(.+?)@(https?://.+)")
-_TRIES = 4
 
 
 def load_embedder(spec: str | os.PathLike[str] | Embedder | Encode | None) -> Embedder | None:
@@ -233,9 +233,9 @@ class OpenAIEmbedder(models.BaseEmbedder):
         return [row for batch in models.batches(texts, 64) for row in self._request(batch)]
 
     def _request(self, texts: list[str]) -> list[list[float]]:
-        self._client.set_key(os.environ.get("OPENAI_API_KEY", ""))
+        self._client.set_key(read_variable(OPENAI_API_KEY))
         content = {"model": self._model, "input": texts}
-        response = self._client.send("POST", "/embeddings", content, backoff(_TRIES), busy={*BUSY, 500})
+        response = self._client.send("POST", "/embeddings", content, backoff(), busy={*BUSY, 500})
         if not response.is_success:
             raise self._client.error(describe(response))
         try:
@@ -257,9 +257,9 @@ def unconfirmed_address(spec: str) -> str:
     """The address to which an embedder that only a file names would send OPENAI_API_KEY; empty if it has none, is on
     this machine, or is confirmed by OPENAI_BASE_URL."""
     address = _AT_ADDRESS.fullmatch(spec.removeprefix("openai:")) if spec.startswith("openai:") else None
-    if address is None or not os.environ.get("OPENAI_API_KEY") or is_loopback(urlsplit(address[2]).hostname or ""):
+    if address is None or not read_variable(OPENAI_API_KEY) or is_loopback(urlsplit(address[2]).hostname or ""):
         return ""
-    is_confirmed = address[2].rstrip("/") == os.environ.get("OPENAI_BASE_URL", "").strip().rstrip("/")
+    is_confirmed = address[2].rstrip("/") == read_variable(OPENAI_BASE_URL).rstrip("/")
     return "" if is_confirmed else address[2]
 
 

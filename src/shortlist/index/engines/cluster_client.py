@@ -118,7 +118,7 @@ class Cluster:
             if time.monotonic() + wait > began + most or (failure.is_timeout and not patience):
                 raise failure.error
 
-        return retry(attempt, backoff(first=0.1, longest=5.0), before_wait=check_patience)
+        return retry(attempt, backoff(None, first=0.1, longest=5.0), before_wait=check_patience)
 
     def write(self, method: str, path: str, body: Any = None, accept: int = 0) -> Query:
         """The answer to a request that changes something, which is repeated for longer than one that reads."""

@@ -228,7 +228,7 @@ class ClusterWriter:
     def _bulk(self, alias: str, operations: list[tuple[bytes, Task]]) -> list[tuple[Task, Query]]:
         """The result of each operation; those that may succeed later are repeated for a while."""
         results: list[tuple[Task, Query]] = []
-        waits, ends = backoff(first=0.1, longest=5.0), time.monotonic() + cluster_client.PATIENCE_WRITING
+        waits, ends = backoff(None, first=0.1, longest=5.0), time.monotonic() + cluster_client.PATIENCE_WRITING
         while operations:
             again: list[tuple[bytes, Task]] = []
             for batch in _split(operations, lambda one: len(one[0])):

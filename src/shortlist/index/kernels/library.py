@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 import sys
 import zlib
 from contextlib import suppress
@@ -14,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.errors import ShortlistError
+
 FOLDER = Path(__file__).parent
 COMPILED = "compiled"
 
-FIX = "In a checkout run: python hatch_build.py. Otherwise reinstall shortlist where there is a wheel or a C compiler."
-
-log = logging.getLogger("shortlist")
+FIX = "In a checkout run: python hatch_build.py. Otherwise install shortlist again; pip fetches or compiles them."
 
 # The parameters of each function, and its result at the end: a pointer, an integer, a float, a byte or nothing.
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8, "-": None}
@@ -38,16 +37,15 @@ _FUNCTIONS = {
 
 @cache
 def loops() -> Any:
-    """The functions of the C files in this folder; None if they could not be compiled."""
+    """The functions of the C files in this folder."""
     try:
         library = _load(0)
         with suppress(OSError):  # an old compiler made only the plain variant
             library = _load(library.cpu_level())
-    except OSError:
-        library = None
-    if library is None or _is_outdated(library):
-        log.warning("The compiled loops are missing or outdated, so searching is slow. %s", FIX)
-        return None
+    except OSError as error:
+        raise ShortlistError(f"The compiled loops of shortlist cannot be loaded: {error}. {FIX}") from error
+    if _is_outdated(library):
+        raise ShortlistError(f"The compiled loops in {FOLDER / COMPILED} are outdated. {FIX}")
     for name, types in _FUNCTIONS.items():
         function = getattr(library, name)
         function.argtypes = [_TYPES[letter] for letter in types[:-1]]

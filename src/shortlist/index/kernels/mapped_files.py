@@ -29,17 +29,13 @@ class MappedFile(mmap.mmap):
 
 def map_file(file: BinaryIO) -> MappedFile | None:
     """The file as it is mapped; None if it must be read because a mapping could not be guarded."""
-    loops = library.loops()
-    if loops is None:
-        return None
     try:
         mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:  # it became empty
         return None
-    return mapped if mapped.guard(loops) else None
+    return mapped if mapped.guard(library.loops()) else None
 
 
 def count_faults() -> int:
     """How often a part of a mapped file was missing when it was read, in this process."""
-    loops = library.loops()
-    return 0 if loops is None else int(loops.count_faults())
+    return int(library.loops().count_faults())

@@ -1,4 +1,4 @@
-"""The loops of `strings.c`: texts coded by a table of frequent strings. Only coding needs them compiled."""
+"""The loops of `strings.c`: texts coded by a table of frequent strings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 # As in strings.c.
 LONGEST, SHORT = 8, 223
 SYMBOLS = SHORT + (256 - SHORT) * 256
-MOST_SHIFT = 42  # of the bits of a length
 TABLE = SYMBOLS * (1 + LONGEST)  # bytes
-
-
-def can_encode() -> bool:
-    return library.loops() is not None
 
 
 def make_table(sample: bytes) -> bytes:
@@ -53,34 +48,12 @@ def encode_many(texts: Sequence[bytes], table: bytes) -> list[bytes]:
 
 def decode_many(frames: Sequence[bytes], table: bytes) -> list[bytes]:
     """The text of each frame. A damaged frame raises ValueError."""
-    loops = library.loops()
-    if loops is None:
-        return [_decode(frame, table) for frame in frames]
     joined, ends = _join(frames)
     plain = np.empty(LONGEST * len(joined), np.uint8)
+    loops = library.loops()
     if loops.decode_many(joined, ends.buffer_info()[0], len(ends), table, at(plain, np.uint8), len(plain)) < 0:
         raise ValueError("a coded text is damaged")
     return _split(plain, ends)
-
-
-def _decode(frame: bytes, table: bytes) -> bytes:
-    """The text of a frame, without compiled loops."""
-    codes, parts, size, shift = iter(frame), [], 0, 0
-    try:
-        while (byte := next(codes)) >= 0x80 and shift < MOST_SHIFT:
-            size |= (byte & 0x7F) << shift
-            shift += 7
-        size |= byte << shift
-        for code in codes:
-            number = code if code < SHORT else SHORT + (code - SHORT) * 256 + next(codes)
-            start = SYMBOLS + LONGEST * number
-            parts.append(table[start : start + table[number]])
-    except StopIteration:
-        raise ValueError("a coded text is truncated") from None
-    text = b"".join(parts)
-    if not all(parts) or len(text) != size:
-        raise ValueError("a coded text is damaged")
-    return text
 
 
 def _join(texts: Sequence[bytes]) -> tuple[bytes, array[int]]:

@@ -24,8 +24,6 @@ def round_vectors(vectors: Vectors) -> tuple[NDArray[np.int8], NDArray[np.float3
 
 def multiply(vectors: Vectors, query: Vectors) -> Floats:
     """The product of each vector with the query. Equal vectors have equal products, alone and among others."""
-    if not library.loops():
-        return (vectors @ query).astype(np.float64)
     _check_sizes(vectors, query)
     products = np.empty(len(vectors))
     vectors, query = np.ascontiguousarray(vectors), np.ascontiguousarray(query)

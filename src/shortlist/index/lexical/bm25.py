@@ -51,7 +51,10 @@ FORMULAS = {
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """A formula with its parameters; `weights` are those of title, keywords and content."""
+    """A formula with its parameters; `weights` are those of title, keywords and content.
+
+    The defaults are those of bm25s and most papers, for who wants to compare. A corpus uses CORPUS_SCORING.
+    """
 
     formula: str = "lucene"
     k1: float = 1.5
@@ -69,6 +72,12 @@ class Scoring:
             raise InputError(f"k1 must be 0 or more and b between 0 and 1, not k1={self.k1}, b={self.b}.")
         if len(self.weights) != len(FIELDS) or min(self.weights) < 0 or not any(self.weights):
             raise InputError(f"weights must be 0 or more, one each for {', '.join(FIELDS)}, not {self.weights!r}.")
+
+
+# What a corpus uses, unless it is created with another scoring. A tool's name says more than its prose: nDCG@10 rises
+# on 7 of 10 sets and falls on one against weights of 1. With a k1 of 1.2 instead of 1.5 long questions over many
+# passages gain .007, tools lose .003 at most.
+CORPUS_SCORING = Scoring(k1=1.2, weights=(2.0, 1.5, 1.0))
 
 
 def norm(scoring: Scoring, average: float) -> tuple[float, float]:

@@ -34,7 +34,7 @@ _SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("covered", "f8")])
 
 
 class CompiledParts:
-    """Finds and ranks with the loops of `ranking.c`; `plain_parts.PlainParts` is the same without them."""
+    """Finds and ranks with the loops of `ranking.c`. Tests compare it with the same in numpy (`plain_parts.py`)."""
 
     def __init__(self, parts: Sequence[Part], scoring: Scoring, average: float) -> None:
         self._loops = library.loops()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.kernels import library, text_loops
+from shortlist.index.kernels import text_loops
 from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 from shortlist.index.lexical.bm25 import FIELDS
 from shortlist.index.lexical.postings import Counts, Fields, Postings
@@ -57,7 +57,7 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     counts: list[int] = []  # of texts, by passage
     kinds = bytearray()  # of texts: a field, _NAME_ONLY or _NAMED_TITLE
     characters = 0
-    can_scan = analyzer.words is analyzers.words and library.loops() is not None
+    can_scan = analyzer.words is analyzers.words
     scanner = None
     for title, keywords, content, names in passages:
         others = [name for name in names if name is not title]

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.index.kernels import library
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
+from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.lexical.plain_parts import PlainParts, keys_of_names
-from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, term_key
+from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
 from shortlist.index.text.query_terms import Asked, QueryTerms
 from shortlist.results import Ranking
 
@@ -36,7 +35,9 @@ def top(scores: Floats, k: int) -> Positions:
 def find_name_keys(query: str) -> set[int]:
     """The keys of all names that a query may contain."""
     words = name_words(query)
-    return set(keys_of_names(words, _can_be_names(words)))
+    can_be_names = _can_be_names(words)
+    runs = span_keys(words, NAME_WORDS)
+    return {key for start, end, key in runs if end - start > 1 or can_be_names[start]}
 
 
 def _can_be_names(words: Sequence[str]) -> list[bool]:
@@ -80,9 +81,8 @@ class Lexical:
         return Lexical, ([part.detach() for part in self.parts], self.analyzer, self.scoring)
 
     @cached_property
-    def _loops(self) -> CompiledParts | PlainParts:
-        parts = CompiledParts if library.loops() else PlainParts
-        return parts(self.parts, self.scoring, self.average)
+    def _loops(self) -> CompiledParts:
+        return CompiledParts(self.parts, self.scoring, self.average)
 
     def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""

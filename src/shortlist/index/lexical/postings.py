@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from shortlist.index.kernels import library, ranking_loops
+from shortlist.index.kernels import ranking_loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,18 +140,6 @@ def merge(parts: Sequence[tuple[Postings, Mask | None]]) -> Postings:
     order = order[name_docs[order] >= 0]
     lengths = np.concatenate([part.lengths[mask] for part, mask in zip(postings, alive, strict=True)])
     length_sums = lengths.sum(axis=0, dtype=np.int64)
-    join = ranking_loops.merge if library.loops() else _join
-    keys, starts, docs, *counts = join(postings, new_docs)
+    keys, starts, docs, *counts = ranking_loops.merge(postings, new_docs)
     names = name_keys[order], name_docs[order]
     return Postings(keys, starts, docs, *Counts(*counts), lengths, *names, length_sums)
-
-
-def _join(parts: Sequence[Postings], new_docs: Sequence[NDArray[np.int32]]) -> tuple[NDArray[Any], ...]:
-    """The result of `ranking_loops.merge`, without compiled loops."""
-    keys = np.concatenate([np.repeat(part.keys, np.diff(part.starts)) for part in parts])
-    docs = np.concatenate([to[part.docs] for part, to in zip(parts, new_docs, strict=True)])
-    order = np.lexsort((docs, keys))
-    order = order[docs[order] >= 0]
-    terms, starts = np.unique(keys[order], return_index=True)
-    tfs = np.concatenate([part.tfs() for part in parts])[order]
-    return terms, np.append(starts, len(order)), docs[order], *Counts.of(tfs)

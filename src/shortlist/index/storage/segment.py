@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from shortlist.index.dense.dense_ranker import RoundedVectors
-from shortlist.index.kernels import library
 from shortlist.index.kernels.mapped_files import MappedFile, map_file
 from shortlist.index.kernels.ranking_loops import BLOCK, STRETCH
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
@@ -152,8 +151,6 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
 def add_tables(segment: Segment, scoring: Scoring) -> Segment:
     """The segment; if it is large, with the tables that make searching it fast, so that readers need not."""
     postings, vectors = segment.postings, segment.vectors
-    if library.loops() is None:
-        return segment
     if len(postings.docs) >= IMPACTS_FROM and not FORMULAS[scoring.formula].is_cosine:
         average = float(postings.length_sums @ np.array(scoring.weights)) / segment.size
         segment = replace(segment, impacts=Impacts.of(postings, scoring, average))

@@ -49,7 +49,7 @@ class TextConnection(Connection):
 
     def pack(self, texts: Sequence[str | None]) -> Sequence[str | bytes | None]:
         """The texts as they should be stored: without a table they stay as they are."""
-        table = (self._table or self._load()) if string_loops.can_encode() else None
+        table = self._table or self._load()
         long = [text.encode() for text in texts if text and len(text) >= SHORTEST] if table else []
         if table is None or not long:
             return texts
@@ -58,7 +58,7 @@ class TextConnection(Connection):
 
     def learn(self, texts: Sequence[str]) -> None:
         """Make a table of these texts and store it, unless there is one."""
-        if string_loops.can_encode() and not (self._table or self._load()):
+        if not (self._table or self._load()):
             joined = "\n".join(texts).encode()
             step = PIECE * (1 + len(joined) // SAMPLE)
             sample = b"".join(joined[start : start + PIECE] for start in range(0, len(joined), step))

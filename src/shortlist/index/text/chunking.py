@@ -12,10 +12,9 @@ from bisect import bisect_right
 from pathlib import PurePath
 from typing import NamedTuple
 
+from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.documents import Document
 
-CHUNK_SIZE = 800
-CHUNK_OVERLAP = 120
 CHUNKED_KINDS = frozenset({"file", "page", "row"})
 LED_KINDS = frozenset({"skill", "package"})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from shortlist._environment import GATEWAY, read_variable
 from shortlist._files import stamp_of
 from shortlist._paths import config_dir, data_dir
 from shortlist._projects import project_folders
@@ -31,7 +31,7 @@ from shortlist.mcp_client.mcp_config import (
 from shortlist.mcp_client.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
 from shortlist.mcp_client.mcp_trust import key_of, trust_file
 
-INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so that none of them runs the others again
+INSIDE = GATEWAY
 
 Access = Literal["read", "write", "never"]
 
@@ -112,7 +112,7 @@ class GatewayConfig:
         given and `strict`, an error."""
         if not self._has_servers:
             return Configured()
-        if os.environ.get(INSIDE):
+        if read_variable(INSIDE):
             reason = "Another gateway started this one and connects to the servers itself."
             return Configured(problems=(Problem(INSIDE, reason),))
         found: dict[str, Server | Problem] = {}

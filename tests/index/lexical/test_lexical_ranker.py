@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index.kernels import library
+from shortlist.index.kernels import ranking_loops
 from shortlist.index.lexical import indexing, lexical_ranker
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
 from shortlist.index.lexical.indexing import build
@@ -26,6 +27,8 @@ from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields, Postings, merge
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.query_terms import analyze
+from tests.index.lexical import plain_parts
+from tests.index.lexical.plain_parts import PlainParts
 
 thorough = settings(max_examples=3 * settings().max_examples)
 plain = get_analyzer("alphanumeric-1")
@@ -38,9 +41,11 @@ def index(passages: Sequence[Fields], scoring: Scoring | None = None) -> Lexical
     return Lexical([Part(build(passages, plain))], plain, scoring)
 
 
-def forget_loops(patch: pytest.MonkeyPatch) -> None:
-    """Do without the compiled loops, as on a machine on which nothing could be compiled."""
-    patch.setattr(library, "loops", lambda: None)
+def without_loops(ranker: Lexical) -> Lexical:
+    """The same ranker, in numpy."""
+    slow = Lexical(ranker.parts, ranker.analyzer, ranker.scoring)
+    vars(slow)["_loops"] = PlainParts(slow.parts, slow.scoring, slow.average)
+    return slow
 
 
 def contents(*texts: str) -> list[Fields]:
@@ -138,10 +143,8 @@ def test_compiled_loops_look_at_some_passages_as_numpy_does(
     terms = dict(zip(plain.terms(query), weights, strict=False))
     some = np.array(chance.choices(range(ours.size), k=6), dtype=np.int64)
     found = ours.scores_at(terms, some).tolist(), ours.covered_at(terms, some).tolist()
-    with pytest.MonkeyPatch.context() as patch:
-        forget_loops(patch)
-        slow = Lexical(parts, plain, ours.scoring)
-        assert found == (slow.scores_at(terms, some).tolist(), slow.covered_at(terms, some).tolist())
+    slow = without_loops(ours)
+    assert found == (slow.scores_at(terms, some).tolist(), slow.covered_at(terms, some).tolist())
 
 
 @given(
@@ -173,7 +176,7 @@ def test_parts_with_dead_passages_score_as_one_build_of_the_living(
     assert Lexical([Part(merged)], plain, scoring).scores(terms).tolist() == whole.scores(terms).tolist()
     assert same_arrays(merged, build([passages[at] for at in alive], plain))
     with pytest.MonkeyPatch.context() as patch:
-        forget_loops(patch)
+        patch.setattr(ranking_loops, "merge", plain_parts.join)
         assert same_arrays(merge(pairs), merged)
 
 
@@ -235,16 +238,15 @@ def test_names_are_found_in_a_query_in_any_spelling() -> None:
     assert ours.named("x " * 20).tolist() == []
 
 
-def test_a_filter_of_names_rules_out_none_that_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_of_names_rules_out_none_that_exists() -> None:
     tools = [Fields(names=(f"tool {at % 700}",)) for at in range(1000)]
     queries = [f"run tool {at} and tool {at + 1} please" for at in range(0, 800, 7)]
     ours = Lexical([Part(build(tools, plain)), Part(build(tools[:10], plain), 1000)], plain)
     all_named = [ours.named(query).tolist() for query in queries]
     assert all_named[0] == [0, 1, 700, 701, 1000, 1001]
     assert all_named[-1] == []
-    forget_loops(monkeypatch)
-    plain_parts = Lexical(ours.parts, ours.analyzer)
-    assert [plain_parts.named(query).tolist() for query in queries] == all_named
+    slow = without_loops(ours)
+    assert [slow.named(query).tolist() for query in queries] == all_named
 
 
 @pytest.mark.parametrize("formula", sorted(FORMULAS))
@@ -270,7 +272,7 @@ def test_a_scoring_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_text_scores_as_it_does_in_bm25s_from_tokens_to_ranking() -> None:
-    data = Path(__file__).parents[2] / "examples" / "data"
+    data = Path(__file__).parents[3] / "examples" / "data"
     corpus = [paragraph for path in sorted(data.rglob("*.*")) for paragraph in path.read_text("utf-8").split("\n\n")]
     queries = [json.loads(line)["query"] for line in (data / "cases.jsonl").read_text("utf-8").splitlines()]
     analyzer = get_analyzer("bm25s-english-1")
@@ -319,7 +321,7 @@ def test_the_compiled_way_from_text_to_postings_gives_the_same_arrays(passages: 
         patch.setattr(indexing, "FIRST_WORDS", 2)
         patch.setattr(indexing, "SHORT_TEXT", 0)
         compiled = build(passages, english)
-        forget_loops(patch)
+        patch.setattr(indexing, "SHORT_TEXT", sys.maxsize)
         by_python = build(passages, english)
     for name, array in by_python.arrays().items():
         assert array.tolist() == compiled.arrays()[name].tolist(), name

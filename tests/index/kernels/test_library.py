@@ -1,20 +1,20 @@
-"""The compiled loops: how they are built and loaded, and that everything works without them."""
+"""The compiled loops: how they are built and loaded, and what is said if they are missing."""
 
 from __future__ import annotations
 
 import ctypes
-import logging
 import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import hatch_build
 import shortlist
+from shortlist.errors import ShortlistError
 from shortlist.index.kernels import library
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
@@ -42,8 +42,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(source, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hatch_build, "KERNELS", folder)
-        if not hatch_build.compile_loops():
+        if not hatch_build.find_compiler():
             pytest.skip("there is no C compiler")
+        hatch_build.compile_loops()
     return folder
 
 
@@ -112,42 +113,42 @@ def test_an_old_compiler_makes_the_plain_variant_alone(
     assert Path(unloaded()._name).stem == "loops-0"
 
 
-def test_loops_of_other_sources_are_not_used(
-    compiled: Path, folder: Path, unloaded: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_loops_of_other_sources_are_not_used(compiled: Path, folder: Path, unloaded: Any) -> None:
     shutil.copytree(compiled / library.COMPILED, folder / library.COMPILED)
     with (folder / "loops.h").open("a") as file:
         file.write("/* one more line */\n")
-    with caplog.at_level(logging.WARNING, "shortlist"):
-        assert unloaded() is None
-    assert "python hatch_build.py" in caplog.text
+    with pytest.raises(ShortlistError, match=r"outdated.*python hatch_build\.py"):
+        unloaded()
 
 
-TEXTS = {"harbor": "The old harbor has three piers.", "ferry": "Die Fähre fährt zweimal.", "pier": "One pier."}
-QUERY = "When does the harbor ferry or Fähre sail?"
+def test_without_loops_the_error_says_how_to_get_them(folder: Path, unloaded: Any) -> None:
+    with pytest.raises(ShortlistError, match=r"cannot be loaded.*python hatch_build\.py.*pip"):
+        unloaded()
+    with pytest.raises(ShortlistError, match="cannot be loaded"):
+        shortlist.search({"harbor": "The old harbor has three piers."}, "harbor")
 
 
-@pytest.fixture(scope="module")
-def compiled_hits() -> Any:
-    assert library.loops()
-    return [(hit.id, pytest.approx(hit.score)) for hit in shortlist.search(TEXTS, QUERY)]
-
-
-def test_without_a_compiler_nothing_is_built_and_everything_works(
-    compiled_hits: Any, folder: Path, unloaded: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_compiler_a_build_fails_with_advice(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setitem(sys.modules, "ziglang", None)
     assert hatch_build.find_compiler() == []
-    assert hatch_build.compile_loops() == []
-    assert unloaded() is None
-    assert [(hit.id, hit.score) for hit in shortlist.search(TEXTS, QUERY)] == compiled_hits
-    with shortlist.create_corpus("slow", path=tmp_path / "corpus") as corpus:
-        corpus.sync([shortlist.Document(id, "", text) for id, text in TEXTS.items()])
-        corpus.remove(["pier"])
-        corpus.compact()
-        assert [hit.id for hit in shortlist.search(corpus, "harbor pier", mode="lexical")] == ["harbor"]
+    with pytest.raises(RuntimeError, match="pip install ziglang"):
+        hatch_build.compile_loops()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Zig compiles there")
+def test_a_compiler_that_does_not_work_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\necho 'stdint.h: No such file or directory' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setenv("CC", str(broken))
+    assert str(broken) not in hatch_build.find_compiler()
+    monkeypatch.setitem(sys.modules, "ziglang", None)
+    hook = hatch_build.CompileLoops(str(tmp_path), {}, None, cast("Any", None), "", "wheel")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert hook.dependencies() == [hatch_build.ZIG]
 
 
 def test_an_unknown_platform_is_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from shortlist import Changes, CorpusSource, Document, Problem, SourceError, build, search
 
-CATALOG = Path(__file__).parents[2] / "examples" / "data" / "tools.yaml"
+CATALOG = Path(__file__).parents[3] / "examples" / "data" / "tools.yaml"
 
 ENTRY: dict[str, Any] = {
     "id": "send_mail",

@@ -1,9 +1,9 @@
-"""Ranking without the compiled loops, for a machine on which nothing could be compiled: slow, with equal results."""
+"""The compiled loops in numpy, slow and plain: what tests compare their results with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from shortlist.index.kernels import formulas
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring, weighted_length
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part, kernel_numbers
+from shortlist.index.lexical.postings import Counts, Postings
 from shortlist.index.text.analyzers import span_keys
 from shortlist.results import Ranking
 
@@ -101,3 +102,14 @@ class PlainParts:
         weights = formulas.weighted_tf(part.postings.tfs(), self._scoring.weights)
         weights = weights * np.repeat(idf, np.diff(part.postings.starts))
         return np.sqrt(np.bincount(part.postings.docs, np.square(weights), part.postings.size))
+
+
+def join(parts: Sequence[Postings], new_docs: Sequence[NDArray[np.int32]]) -> tuple[NDArray[Any], ...]:
+    """The result of `ranking_loops.merge`."""
+    keys = np.concatenate([np.repeat(part.keys, np.diff(part.starts)) for part in parts])
+    docs = np.concatenate([to[part.docs] for part, to in zip(parts, new_docs, strict=True)])
+    order = np.lexsort((docs, keys))
+    order = order[docs[order] >= 0]
+    terms, starts = np.unique(keys[order], return_index=True)
+    tfs = np.concatenate([part.tfs() for part in parts])[order]
+    return terms, np.append(starts, len(order)), docs[order], *Counts.of(tfs)

@@ -20,11 +20,20 @@ import numpy as np
 import pytest
 
 import shortlist
-from bench.flips import flip_bit, try_flip
-from bench.segment_fuzz import EMBEDDER, Arrays, Fuzzer, Template, answers, serialize, small_tables
 from shortlist import CorpusError, Document
 from shortlist.index.storage import segment, segment_checks, writer
 from shortlist.index.storage.segment import SegmentDamaged
+from tests.index.storage.corrupted_segments import (
+    EMBEDDER,
+    Arrays,
+    Fuzzer,
+    Template,
+    answers,
+    flip_bit,
+    serialize,
+    small_tables,
+    try_flip,
+)
 
 FUZZED, FLIPPED = 300, 40
 
@@ -251,7 +260,7 @@ def test_a_merge_of_a_file_that_is_truncated_meanwhile_changes_nothing(
 def test_a_bus_error_that_is_not_ours_still_ends_the_process(mapped: Template) -> None:
     program = (
         "import mmap, os, sys, shortlist; from shortlist.index.storage import segment; segment.MAPPED_FROM = 1\n"
-        "from bench.segment_fuzz import EMBEDDER, answers\n"
+        "from tests.index.storage.corrupted_segments import EMBEDDER, answers\n"
         "corpus = shortlist.open_corpus(__import__('pathlib').Path(sys.argv[1]), EMBEDDER); answers(corpus)\n"
         "file = open(sys.argv[1] + '/other', 'w+b'); file.write(bytes(100)); file.flush()\n"
         "other = mmap.mmap(file.fileno(), 0); file.truncate(0); print(other[0])"

@@ -24,10 +24,11 @@ from shortlist import Changes, Corpus, CorpusDamaged, Document
 from shortlist._paths import data_dir
 from shortlist.index.kernels import library, string_loops
 from shortlist.index.storage import database, writer
+from tests.index.kernels import plain_strings
 from tests.index.soak import rebuilt
 
 # A corpus of format 2: `old_documents`, one of them replaced and one removed after the first build.
-OLD = Path(__file__).parent / "data" / "format2"
+OLD = Path(__file__).parents[1] / "data" / "format2"
 WORDS = [f"word{number}" for number in range(300)]
 EVERYTHING = "word1 word2 word3 guide naïve 東京"
 
@@ -262,7 +263,7 @@ def _fail_after(documents: list[Document]) -> Iterator[Document]:
 
 def test_another_process_may_compress_first(tmp_path: Path) -> None:
     code = (
-        "import sys, shortlist\nfrom tests.index.test_stored_text import many_documents\n"
+        "import sys, shortlist\nfrom tests.index.storage.test_stored_text import many_documents\n"
         "with shortlist.open_corpus(sys.argv[1]) as corpus: corpus.add(many_documents())"
     )
     with shortlist.build(old_documents(), path=tmp_path, embedder="none") as corpus:
@@ -272,22 +273,6 @@ def test_another_process_may_compress_first(tmp_path: Path) -> None:
         corpus.add([Document("last", "", "word1 " * 40)])
         assert types_of(tmp_path)["last"] == "blob"
         assert corpus.get("last") == Document("last", "", "word1 " * 40)
-
-
-def test_without_compiled_loops_coded_texts_are_read_and_new_ones_stay_plain(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with shortlist.open_corpus(built) as corpus:
-        expected = list(corpus)
-    monkeypatch.setattr(library, "loops", lambda: None)
-    new = Document("new", "", "word1 " * 40)
-    with shortlist.open_corpus(built) as corpus:
-        assert list(corpus) == expected
-        corpus.add([new])
-        assert corpus.get("new") == new
-    assert types_of(built)["new"] == "text"
-    shortlist.build(many_documents(), path=tmp_path / "plain", embedder="none").close()
-    assert set(types_of(tmp_path / "plain").values()) == {"text"}
 
 
 # Frames
@@ -309,7 +294,7 @@ def test_any_texts_are_decoded_as_they_were(texts: list[bytes], table: bytes) ->
     frames = string_loops.encode_many(texts, table)
     assert string_loops.decode_many(frames, table) == texts
     assert [string_loops.decode_many([frame], table) for frame in frames] == [[text] for text in texts]
-    assert [string_loops._decode(frame, table) for frame in frames] == texts
+    assert [plain_strings.decode(frame, table) for frame in frames] == texts
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
@@ -319,7 +304,7 @@ def test_a_long_text_is_decoded_as_it_was(sample: bytes, table: bytes) -> None:
     frames = string_loops.encode_many(texts, table)
     assert string_loops.decode_many(frames, table) == texts
     assert all(len(frame) <= 2 * len(text) + 10 for frame, text in zip(frames, texts, strict=True))
-    assert string_loops._decode(frames[-1], table) == sample
+    assert plain_strings.decode(frames[-1], table) == sample
 
 
 def test_a_table_codes_its_own_sample_in_less_than_half() -> None:
@@ -331,15 +316,15 @@ def test_a_table_codes_its_own_sample_in_less_than_half() -> None:
 def test_a_cut_frame_is_an_error(text: bytes, table: bytes, data: st.DataObject) -> None:
     (frame,) = string_loops.encode_many([text], table)
     cut = frame[: data.draw(st.integers(0, len(frame) - 1))]
-    for decode in (lambda: string_loops.decode_many([frame, cut], table), lambda: string_loops._decode(cut, table)):
+    for decode in (lambda: string_loops.decode_many([frame, cut], table), lambda: plain_strings.decode(cut, table)):
         with pytest.raises(ValueError, match="coded text is"):
             decode()
 
 
 @given(st.binary() | st.builds(lambda size, rest: bytes([size]) + rest, st.integers(0, 40), st.binary()), a_table)
-def test_any_bytes_are_decoded_to_the_same_with_and_without_compiled_loops(frame: bytes, table: bytes) -> None:
+def test_any_bytes_are_decoded_as_in_python(frame: bytes, table: bytes) -> None:
     try:
-        expected = string_loops._decode(frame, table)
+        expected = plain_strings.decode(frame, table)
     except ValueError:
         with pytest.raises(ValueError, match="damaged"):
             string_loops.decode_many([frame], table)
