@@ -20,7 +20,7 @@ from shortlist.mcp.gateway import gateway_config as configuration
 from shortlist.mcp.gateway import tool_catalog, upstream
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool, find_tool
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, tool, until, with_agent
 
 # Life cycle

@@ -20,7 +20,7 @@ from shortlist.mcp import catalog_index
 from shortlist.mcp.catalog_index import ToolIndex
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp_client.server_config import Server
 from tests.mcp.conftest import PATIENCE, tool
 
 pytestmark = pytest.mark.extras

@@ -24,7 +24,7 @@ import shortlist
 from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
 from shortlist.server.routes.mcp_routes import Managers
 from tests.mcp.conftest import (
     HEADERS,

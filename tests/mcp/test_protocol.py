@@ -37,7 +37,7 @@ from mcp_types import (
 )
 
 import shortlist
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
 from tests.mcp.conftest import HEADERS, PATIENCE, WEATHER, Agent, Servers, text_of, tool, until, with_agent
 from tests.mcp.test_process import over_stdio
 from tests.server.conftest import Service

@@ -21,10 +21,10 @@ import pytest
 from mcp.shared.auth import OAuthClientInformationFull
 
 from shortlist.cli import run
-from shortlist.mcp_client import mcp_login
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_sign_in import StoredSignIn
-from shortlist.mcp_client.mcp_tokens import read_sign_ins, token_file
+from shortlist.mcp_client import browser_sign_in
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.stored_sign_in import StoredSignIn
+from shortlist.mcp_client.token_store import read_sign_ins, token_file
 from tests.mcp.authorization import SCOPES, Protected, protected_server, visit
 from tests.mcp.conftest import Agent, Servers, run_command, until, with_agent
 
@@ -171,7 +171,7 @@ def test_an_answer_with_another_state_is_rejected_and_does_not_end_the_sign_in(
 def test_a_sign_in_that_no_one_completes_ends(
     notes: Protected, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_login, "LOGIN_SECONDS", 0.5)
+    monkeypatch.setattr(browser_sign_in, "LOGIN_SECONDS", 0.5)
     open_with(monkeypatch, lambda url: None)
     code, text = try_log_in(servers)
     assert (code, "within 0.5 seconds" in text, read_sign_ins()) == (1, True, {}), text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import hostile as measured
-from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
+from shortlist.mcp.gateway.tool_checks import LARGEST, find_risk
 from shortlist.safety.prompt_injection import find_invisible, find_orders
 
 ROWS = measured.written()

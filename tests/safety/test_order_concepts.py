@@ -10,7 +10,7 @@ import pytest
 
 from bench import hostile as measured
 from shortlist.mcp.gateway.tool_approvals import NOT_APPROVED, Known
-from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
+from shortlist.mcp.gateway.tool_checks import LARGEST, find_risk
 from shortlist.safety import order_concepts
 from shortlist.safety.prompt_injection import find_mixed_scripts, find_orders, plain_key, visual_key
 

@@ -30,8 +30,8 @@ from shortlist import (
     disclose,
     search,
 )
-from shortlist.mcp_client.mcp_config import Server, servers_of
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
+from shortlist.mcp_client.server_config import Server, servers_of
 
 pytestmark = pytest.mark.process
 
@@ -530,7 +530,7 @@ def test_a_server_has_a_start_limit_of_its_own(key: str) -> None:
 
 
 def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.mcp_client.mcp_connection.MOST_ENTRIES", 10)
+    monkeypatch.setattr("shortlist.mcp_client.connection.MOST_ENTRIES", 10)
     pages = """
         number = int(cursor or 0)
         tools = [{"name": f"tool_{number}", "inputSchema": {"type": "object"}}]

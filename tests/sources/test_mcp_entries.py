@@ -9,16 +9,10 @@ from typing import Any
 import pytest
 
 from shortlist.documents import Problem
-from shortlist.mcp_client.mcp_config import (
-    ConfigurationFile,
-    Pending,
-    Server,
-    outline,
-    possible_files,
-    servers_in_files,
-)
-from shortlist.mcp_client.mcp_entries import fingerprint, normalize
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.config_files import ConfigurationFile, Pending, possible_files, servers_in_files
+from shortlist.mcp_client.project_trust import trust
+from shortlist.mcp_client.server_config import Server, outline
+from shortlist.mcp_client.server_entries import fingerprint, normalize
 
 FILES: dict[str, Any] = {"command": "npx", "args": ["@a/files", "/x"], "env": {"A": "1", "K": "${KEY}"}}
 CLOUD: dict[str, Any] = {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}

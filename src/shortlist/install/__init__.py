@@ -20,8 +20,8 @@ from shortlist.errors import InputError
 from shortlist.install import json_text
 from shortlist.install.agent_config import NAME, AgentConfig, Change, Data, UnsafeChange
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.mcp_config import SECONDS, Server, servers_of
-from shortlist.mcp_client.mcp_entries import (
+from shortlist.mcp_client.server_config import SECONDS, Server, servers_of
+from shortlist.mcp_client.server_entries import (
     ALLOW,
     DENY,
     fingerprint,

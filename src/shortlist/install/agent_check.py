@@ -15,8 +15,8 @@ from shortlist.errors import ShortlistError
 from shortlist.install import find_own_command
 from shortlist.install.agent_config import NAME, AgentConfig
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.mcp_config import Server, runs_shortlist, servers_of
-from shortlist.mcp_client.mcp_entries import command_line, is_off, normalize
+from shortlist.mcp_client.server_config import Server, runs_shortlist, servers_of
+from shortlist.mcp_client.server_entries import command_line, is_off, normalize
 from shortlist.sources.mcp_tools import read_servers
 
 START_SECONDS = 30.0

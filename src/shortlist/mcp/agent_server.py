@@ -31,7 +31,7 @@ from shortlist.mcp import protocol_handlers
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
 from shortlist.mcp.gateway.relay import SESSION_HEADER, Exchanges
 from shortlist.mcp.gateway.tool_catalog import UnknownTool, find_tool
-from shortlist.mcp.gateway.tool_review import describe_name
+from shortlist.mcp.gateway.tool_checks import describe_name
 from shortlist.mcp.long_results import PREFIX, LongResults
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import ORIGIN, PAGE, SkillResources, parse_cursor

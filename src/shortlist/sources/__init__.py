@@ -13,7 +13,7 @@ from typing import Any
 from shortlist._projects import folder_name
 from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp_client.mcp_connection import servers_at
+from shortlist.mcp_client.config_files import servers_at
 from shortlist.sources.folder import read_folder
 from shortlist.sources.mcp_tools import TIMEOUT, read_servers
 from shortlist.sources.packages import read_packages

@@ -15,9 +15,9 @@ from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import import_extra
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_connection import connect, describe_failure, list_entries, silence_logs
-from shortlist.mcp_client.mcp_transport import Complaints
+from shortlist.mcp_client.connection import connect, describe_failure, list_entries, silence_logs
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.stdio_transport import Complaints
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
 

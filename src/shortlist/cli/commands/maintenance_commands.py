@@ -30,7 +30,7 @@ from shortlist.install.agents import Places
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
-from shortlist.mcp_client.mcp_config import OWN_FILE, review_command
+from shortlist.mcp_client.config_files import OWN_FILE, review_command
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.skills import find_pending, read_skills
 

@@ -18,7 +18,7 @@ from shortlist.mcp.gateway.relay import SESSION_HEADER, ClientLink, ClientProfil
 from shortlist.mcp.gateway.server_offers import Offers
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import ServerError, Upstream
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp_client.server_config import Server
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

@@ -18,18 +18,10 @@ from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
-from shortlist.mcp_client import mcp_config
-from shortlist.mcp_client.mcp_config import (
-    NEW_TOOLS,
-    OWN_FILE,
-    ConfigurationFile,
-    Pending,
-    Server,
-    read_new_tools,
-    read_redacts_results,
-)
-from shortlist.mcp_client.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
-from shortlist.mcp_client.mcp_trust import key_of, trust_file
+from shortlist.mcp_client.config_files import OWN_FILE, ConfigurationFile, Pending, possible_files
+from shortlist.mcp_client.project_trust import key_of, trust_file
+from shortlist.mcp_client.server_config import NEW_TOOLS, Server, read_new_tools, read_redacts_results, runs_shortlist
+from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
 
 INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so that none of them runs the others again
 
@@ -95,7 +87,7 @@ class GatewayConfig:
         self._given = [Path(file).expanduser() for file in files]
         self.needs_trust, self._has_servers, self._choice = needs_trust, has_servers, choice or Choice()
         self._profiles = Profiles()  # as they were last read
-        self._paths = self._given or mcp_config.possible_files()
+        self._paths = self._given or possible_files()
         place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
         self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
@@ -123,7 +115,7 @@ class GatewayConfig:
             for item in self._read_file(path, strict):
                 if isinstance(item, Problem):
                     found.setdefault(item.id, item)
-                elif not mcp_config.runs_shortlist([item.command, *item.args]):
+                elif not runs_shortlist([item.command, *item.args]):
                     id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
                     found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]

@@ -18,8 +18,8 @@ from shortlist._paths import make_folder
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_approvals import path_of
-from shortlist.mcp.gateway.tool_review import find_defect, find_risk
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_checks import find_defect, find_risk
+from shortlist.mcp_client.server_config import Server
 
 FORMAT = 1
 SCHEME = "shortlist-server://"  # before the name of a server and a URI of it

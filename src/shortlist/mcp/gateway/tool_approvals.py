@@ -16,8 +16,8 @@ from shortlist._files import JsonFile
 from shortlist._paths import data_dir
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.tool_changes import Change, find_changes
-from shortlist.mcp.gateway.tool_review import find_risk
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_checks import find_risk
+from shortlist.mcp_client.server_config import Server
 from shortlist.safety.prompt_injection import plain_key, visual_key
 
 FORMAT, HISTORY_FORMAT = 2, 1

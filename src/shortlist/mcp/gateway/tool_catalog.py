@@ -27,8 +27,8 @@ from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
 from shortlist.mcp.gateway.tool_approvals import Approvals, Entry, hash_of, key_of_server, path_of
 from shortlist.mcp.gateway.tool_changes import Change
-from shortlist.mcp.gateway.tool_review import describe_name, find_defect
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_checks import describe_name, find_defect
+from shortlist.mcp_client.server_config import Server
 from shortlist.safety.prompt_injection import visual_key
 
 log = logging.getLogger("shortlist.mcp")

@@ -16,9 +16,9 @@ from shortlist.errors import SourceError
 from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
 from shortlist.mcp.gateway.server_offers import LISTS, Offers
 from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.mcp_client import mcp_connection
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_transport import Complaints
+from shortlist.mcp_client import connection
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.stdio_transport import Complaints
 from shortlist.safety.prompt_injection import find_orders
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class Upstream:
 
     def _check_sign_in(self, error: Exception) -> None:
         """Raise what the user can do if an error means that the server needs a sign-in."""
-        if mcp_connection.needs_sign_in(error):
+        if connection.needs_sign_in(error):
             self._refusal = error
             self._disconnect()
             raise SourceError(str(error)) from None
@@ -335,7 +335,7 @@ class Upstream:
 
     async def _run(self) -> None:
         """Run the server, and restart it after failures until there are too many in a row."""
-        mcp_connection.silence_logs()
+        connection.silence_logs()
         failures = 0
         while not self._closed.is_set():
             self._is_lost, self._refusal = False, None
@@ -371,10 +371,8 @@ class Upstream:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self._start_seconds) as self._start:
-                    connection = mcp_connection.connect(
-                        self.server, complaints, self._disconnect, **self._make_options()
-                    )
-                    client = await stack.enter_async_context(connection)
+                    opening = connection.connect(self.server, complaints, self._disconnect, **self._make_options())
+                    client = await stack.enter_async_context(opening)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would call itself forever")
                     await self._list_tools(client)
@@ -389,7 +387,7 @@ class Upstream:
                     await self._list_offers(client)
         except Exception as failure:  # whatever a server does, the others keep running
             error = failure
-        if mcp_connection.needs_sign_in(error):
+        if connection.needs_sign_in(error):
             self._refusal = error
         if self.state == "starting":
             self._failed_starts += 1
@@ -397,13 +395,13 @@ class Upstream:
         await asyncio.to_thread(complaints.close)
         advice = " (to allow more, set 'startup_timeout_sec' of the server)"
         reason = self._refusal or error
-        return mcp_connection.describe_failure(self.server, complaints, reason, self._start_seconds, advice)
+        return connection.describe_failure(self.server, complaints, reason, self._start_seconds, advice)
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:
             entries = []
             if client.server_capabilities.tools is not None:
-                entries = [entry async for entry in mcp_connection.list_entries(client, "ListToolsRequest", "tools")]
+                entries = [entry async for entry in connection.list_entries(client, "ListToolsRequest", "tools")]
             self._listed_at = asyncio.get_running_loop().time()
             await asyncio.to_thread(self._catalog.update, self.server, entries, self._link.profile.variant)
 
@@ -430,7 +428,7 @@ class Upstream:
                 for capability, request, key in LISTS:
                     lists[key] = []
                     if getattr(client.server_capabilities, capability) is not None:
-                        lists[key] = [entry async for entry in mcp_connection.list_entries(client, request, key)]
+                        lists[key] = [entry async for entry in connection.list_entries(client, request, key)]
         except Exception:
             return
         if await asyncio.to_thread(self._offers.update, self.server, lists):
@@ -469,7 +467,7 @@ class Upstream:
 
 def _hide_orders(problem: str) -> str:
     """A problem without what the server says itself if that addresses the model."""
-    ours, _, words = problem.partition(mcp_connection.WORDS)
+    ours, _, words = problem.partition(connection.WORDS)
     return f"{ours} Its message is hidden: it addresses the model." if any(find_orders(words)) else problem
 
 

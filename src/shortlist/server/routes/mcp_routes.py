@@ -27,7 +27,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import Choice
 from shortlist.mcp.gateway.relay import SESSION_HEADER
-from shortlist.mcp_client.mcp_config import approve_command, review_command
+from shortlist.mcp_client.config_files import approve_command, review_command
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints

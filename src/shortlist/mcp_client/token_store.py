@@ -16,7 +16,7 @@ from typing import Any
 from shortlist._files import JsonFile
 from shortlist._paths import config_dir
 from shortlist._redact import hide
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp_client.server_config import Server
 
 NEEDS_SIGN_IN = 401_000  # the code of an error that only a sign-in fixes; no server and no part of the SDK uses it
 

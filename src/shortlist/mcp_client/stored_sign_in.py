@@ -1,6 +1,6 @@
 """Requests to remote MCP servers, authorized with stored sign-ins, whose tokens are refreshed when they expire.
 
-Nothing here asks the user; `mcp_login.py` does. Imports the SDK: import it on first use.
+Nothing here asks the user; `browser_sign_in.py` does. Imports the SDK: import it on first use.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from mcp_types import INTERNAL_ERROR
 
 from shortlist._files import WAIT_SECONDS, locked, stamp_of
 from shortlist.errors import CorpusBusy, SourceError
-from shortlist.mcp_client.mcp_config import Server, sign_in_command
-from shortlist.mcp_client.mcp_endpoints import check_endpoint
-from shortlist.mcp_client.mcp_tokens import (
+from shortlist.mcp_client.config_files import sign_in_command
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.sign_in_endpoints import check_endpoint
+from shortlist.mcp_client.token_store import (
     NEEDS_SIGN_IN,
     SignIn,
     key_of_sign_in,

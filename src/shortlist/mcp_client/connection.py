@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import re
-import shlex
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shortlist.documents import Problem
-from shortlist.errors import InputError, SourceError
-from shortlist.mcp_client.mcp_config import Server, possible_files, servers_in_files, servers_of, user_files
-from shortlist.mcp_client.mcp_tokens import NEEDS_SIGN_IN
-from shortlist.mcp_client.mcp_transport import LONGEST_LINE, Complaints, run_server
+from shortlist.errors import SourceError
+from shortlist.mcp_client.config_files import user_files
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.stdio_transport import LONGEST_LINE, Complaints, run_server
+from shortlist.mcp_client.token_store import NEEDS_SIGN_IN
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -26,31 +24,7 @@ MOST_ENTRIES = 10_000  # of a list
 
 LOGGERS = ("client", "httpcore2", "httpx2", "mcp")  # they log URLs and the output of servers, secrets included
 
-_URL = re.compile(r"https?://(?:[^/@]*@)?(?P<host>[^/:?#]+)")
 _is_reading = ContextVar("_is_reading", default=False)
-
-
-def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], Iterator[Server | Problem]]]:
-    """A name for, and a reader of, the servers of a configuration (a file, a mapping or, without an argument, the usual
-    files of project and user), the one at a URL, or the one that a command runs."""
-    if not place:
-        return name or "mcp", lambda: servers_in_files(filter(Path.exists, possible_files()), settings_too=True)
-    first = place[0]
-    if len(place) == 1 and isinstance(first, Mapping):
-        return name or "mcp", lambda: servers_of(first, Path.cwd(), "The configuration")
-    if not all(isinstance(part, str | Path) and str(part).strip() for part in place):
-        raise InputError(f"from_mcp takes a configuration, a URL or a command, not {place!r}.")
-    words = [str(part) for part in place]
-    server = None
-    if len(words) == 1:
-        file = Path(first).expanduser()
-        if url := _URL.match(words[0]):
-            server = Server(name or url["host"], url=words[0])
-        elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
-            return name or "mcp", lambda: servers_in_files([file])
-        words = shlex.split(words[0])
-    server = server or Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
-    return server.name, lambda: iter([server])
 
 
 def silence_logs() -> None:
@@ -86,7 +60,7 @@ async def connect(
 
     headers = dict(server.headers)
     if server.url and auth is None and not any(name.lower() == "authorization" for name in headers):
-        from shortlist.mcp_client.mcp_sign_in import StoredSignIn  # noqa: PLC0415  # imports the SDK
+        from shortlist.mcp_client.stored_sign_in import StoredSignIn  # noqa: PLC0415  # imports the SDK
 
         auth = StoredSignIn(server)
         silence_logs()  # those of the modules that were just loaded, too

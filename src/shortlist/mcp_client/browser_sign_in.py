@@ -22,12 +22,12 @@ from shortlist._files import locked
 from shortlist._redact import redact
 from shortlist._text import printable
 from shortlist.errors import SourceError
-from shortlist.mcp_client import mcp_connection
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_endpoints import check_endpoint, check_metadata_url
-from shortlist.mcp_client.mcp_sign_in import TOKEN_SECONDS, Provider, wait_for_lock
-from shortlist.mcp_client.mcp_tokens import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
-from shortlist.mcp_client.mcp_transport import Complaints
+from shortlist.mcp_client import connection
+from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.sign_in_endpoints import check_endpoint, check_metadata_url
+from shortlist.mcp_client.stdio_transport import Complaints
+from shortlist.mcp_client.stored_sign_in import TOKEN_SECONDS, Provider, wait_for_lock
+from shortlist.mcp_client.token_store import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
 
 LOGIN_SECONDS = 300.0  # for the user to sign in
 CALLBACK = "/callback"
@@ -45,13 +45,13 @@ async def sign_in(server: Server, show: Callable[[str], None], scopes: str = "")
         host = "localhost" if port else "127.0.0.1"
         redirect_uri = f"http://{host}:{listener.server_port}{CALLBACK}"
         provider = _Login(server, listener, show, redirect_uri, scopes or server.oauth.get("scopes", ""))
-        mcp_connection.silence_logs()
+        connection.silence_logs()
         try:
-            async with asyncio.timeout(LOGIN_SECONDS), mcp_connection.connect(server, complaints, auth=provider):
+            async with asyncio.timeout(LOGIN_SECONDS), connection.connect(server, complaints, auth=provider):
                 pass
         except Exception as failure:
             if provider.context.current_tokens is None:  # else the sign-in succeeded
-                raise _explain(server, provider, mcp_connection.first_error(failure)) from None
+                raise _explain(server, provider, connection.first_error(failure)) from None
 
 
 async def sign_out(key: str) -> bool:
