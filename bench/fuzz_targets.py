@@ -414,7 +414,7 @@ def _check_upstream_messages(folder: Path) -> Iterator[Check]:
         raw = base64.b64encode(data).decode()
         return complete((await gateways[0].call("u/say", {"raw": raw}))[0])
 
-    limits = (stdio_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE"), (upstream, "LONGEST_PAUSE")
+    limits = (stdio_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE_SECONDS"), (upstream, "LONGEST_PAUSE_SECONDS")
     with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
         for (module, name), value in zip(limits, (10**9, 0.01, 0.01), strict=True):
             stack.callback(setattr, module, name, getattr(module, name))

@@ -80,7 +80,7 @@ def test_on_a_full_disk_known_tools_are_called_and_changed_ones_are_not(
 def test_a_slow_server_delays_no_search_and_is_added_when_it_is_ready(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateways, "FIRST_LIST", 0.1)
+    monkeypatch.setattr(gateways, "FIRST_LIST_SECONDS", 0.1)
     servers.add("weather", WEATHER)
     slow = servers.add("slow", INVOICE, behavior={"pause": 1.0})
     gateway = servers.gateway()
@@ -118,7 +118,7 @@ def test_the_last_known_catalog_is_served_when_its_server_is_gone(servers: Serve
 def test_a_server_that_dies_in_a_call_is_reported_and_restarted(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 0.05)
     mortal = servers.add("mortal", tool("die", "Ends the process."), WEATHER)
     gateway = servers.gateway()
 
@@ -137,7 +137,7 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(upstream, "MOST_FAILURES", 4)
     servers.entries["broken"] = {"command": "/nonexistent/server"}
     servers.write()
@@ -188,7 +188,7 @@ def test_a_call_of_a_server_that_failed_says_why(servers: Servers) -> None:
 
 
 def test_a_call_during_a_long_pause_says_how_long_it_lasts(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 30.0)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 30.0)
     servers.entries["broken"] = {"command": "/nonexistent/server"}
     servers.write()
     gateway = servers.gateway()
@@ -217,7 +217,7 @@ def test_a_call_that_takes_too_long_is_canceled_and_the_server_keeps_running(ser
 
 
 def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateways, "FIRST_LIST", 0.5)
+    monkeypatch.setattr(gateways, "FIRST_LIST_SECONDS", 0.5)
     waits: list[str] = []
     wait = upstream.Upstream.wait_for_start
 
@@ -254,8 +254,8 @@ def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatc
 
 
 def test_servers_that_hang_do_not_keep_others_from_starting(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateways, "GIVE_WAY", 0.2)
-    for number in range(gateways.STARTED_AT_ONCE):
+    monkeypatch.setattr(gateways, "START_SLOT_SECONDS", 0.2)
+    for number in range(gateways.MOST_STARTS):
         servers.add(f"hanging{number}", behavior={"pause": 3600})
     servers.add("weather", WEATHER)
     gateway = servers.gateway()
@@ -452,7 +452,7 @@ def test_a_tool_that_has_changed_is_pending_until_it_is_approved(servers: Server
 def test_a_harmless_change_passes_and_becomes_what_is_approved(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
     gateway = servers.gateway()
     language = {"type": "string", "enum": ["en", "nl"]}
@@ -479,7 +479,7 @@ def test_a_harmless_change_passes_and_becomes_what_is_approved(
 def test_a_new_optional_parameter_that_addresses_the_model_is_pending(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
     gateway = servers.gateway()
 
@@ -498,7 +498,7 @@ def test_a_new_optional_parameter_that_addresses_the_model_is_pending(
 
 
 def test_an_unannounced_change_is_seen_before_the_call(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
 
     async def talk(agent: Agent) -> None:

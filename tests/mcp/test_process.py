@@ -29,8 +29,8 @@ from shortlist.server.routes.mcp_routes import Managers
 from tests.mcp.conftest import (
     HEADERS,
     INVOICE,
-    PATIENCE,
     REQUEST,
+    WAIT_SECONDS,
     WEATHER,
     Agent,
     Servers,
@@ -123,7 +123,7 @@ def service(servers: Servers, tmp_path: Path) -> Iterator[Callable[..., Service]
 
 def over_http(url: str, use: Callable[[Agent], Awaitable[None]], **headers: str) -> None:
     async def main() -> None:
-        http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False)
+        http = httpx2.AsyncClient(headers=headers, timeout=WAIT_SECONDS, trust_env=False)
         async with http, Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client:
             await use(Agent(client))
 
@@ -220,7 +220,7 @@ def test_mcp_can_be_disabled_and_is_loaded_only_when_used(start: Callable[..., T
         "with TestClient(create_app()) as client:\n    assert client.get('http://localhost/health').is_success\n"
         "assert 'mcp' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=WAIT_SECONDS)
 
 
 def test_without_the_package_the_error_has_the_command_that_installs_it(
@@ -298,7 +298,7 @@ def test_a_signal_ends_the_process_and_its_servers(servers: Servers, how: signal
     with process:
         assert process.stdin
         assert process.stdout
-        watch = threading.Timer(PATIENCE, process.kill)
+        watch = threading.Timer(WAIT_SECONDS, process.kill)
         watch.start()
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         call = {"name": "discover", "arguments": {"query": "rain"}}
@@ -313,7 +313,7 @@ def test_a_signal_ends_the_process_and_its_servers(servers: Servers, how: signal
         assert [one["id"] for one in answers] == [1, 2]
         asyncio.run(until(weather.is_alive))
         process.send_signal(how)
-        code = process.wait(PATIENCE)
+        code = process.wait(WAIT_SECONDS)
         watch.cancel()
     assert code == (0 if how == signal.SIGTERM else 130)
     asyncio.run(until(lambda: not weather.is_alive()))

@@ -22,7 +22,7 @@ from mcp.shared.auth import OAuthClientInformationFull
 
 from shortlist.cli import run
 from shortlist.mcp_client import browser_sign_in
-from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.mcp_client.stored_sign_in import StoredSignIn
 from shortlist.mcp_client.token_store import read_sign_ins, token_file
 from tests.mcp.authorization import SCOPES, Protected, protected_server, visit
@@ -276,7 +276,7 @@ def test_connections_that_refresh_at_once_use_each_refresh_token_once(notes: Pro
     before = notes.authority.refreshes
 
     async def use(_: int) -> None:
-        async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
+        async with httpx2.AsyncClient(auth=StoredSignIn(ServerConfig("notes", url=notes.url))) as http:
             answers = await asyncio.gather(*(http.get(notes.url, headers={"Accept": "a/b"}) for _ in range(3)))
             assert {answer.status_code for answer in answers} == {406}
 
@@ -350,7 +350,7 @@ def test_a_canceled_request_does_not_lose_the_refreshed_token(notes: Protected, 
     notes.authority.access.clear()
 
     async def main() -> None:
-        async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
+        async with httpx2.AsyncClient(auth=StoredSignIn(ServerConfig("notes", url=notes.url))) as http:
             request = asyncio.create_task(http.get(notes.url))
             await until(lambda: notes.authority.asked)
             request.cancel()

@@ -35,7 +35,7 @@ DAY = 24 * 3600.0
 
 @pytest.fixture(autouse=True)
 def list_before_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream, "RELIST_SECONDS", -1.0)
 
 
 def records() -> Iterator[Path]:

@@ -31,11 +31,11 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client import project_trust
-from shortlist.mcp_client.config_files import Pending, project_of
+from shortlist.mcp_client.config_files import PendingFile, project_of
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.index.engines.conftest import listening
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
+from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
 from tests.mcp.test_process import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
@@ -153,7 +153,7 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
                 await app({**scope, "state": state}, receive, send)
 
             transport = httpx2.ASGITransport(app=with_state)
-            connection = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE)
+            connection = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=WAIT_SECONDS)
             http = await stack.enter_async_context(connection)
             async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
                 await distrusted_then_trusted_then_changed(Agent(client), project)
@@ -192,7 +192,7 @@ def test_from_mcp_reports_pending_files_and_reads_the_others(project: Project, t
     for source in (CorpusSource.from_mcp(), CorpusSource.from_mcp(project.file), CorpusSource.from_mcp(".mcp.json")):
         found = list(source)
         (pending,) = (item for item in found if isinstance(item, Problem))
-        assert isinstance(pending, Pending)
+        assert isinstance(pending, PendingFile)
         assert (pending.id, pending.servers) == (str(project.file), 2)
         assert [item.id for item in found if not isinstance(item, Problem)] in ([], ["mine/get_forecast"])
     assert not project.has_done_something
@@ -348,7 +348,7 @@ def test_a_question_on_a_terminal_is_asked_and_answered(project: Project) -> Non
                 output += chunk
         except OSError:
             pass  # the other end is closed
-        assert process.wait(PATIENCE) == 0, output
+        assert process.wait(WAIT_SECONDS) == 0, output
     os.close(ours)
     assert project_trust.approvals()
     assert b"runs:" in output

@@ -62,7 +62,7 @@ LEAVE_SECONDS = 2.0  # for servers and searches to end; what remains ends with t
 STOP_SECONDS = 0.4  # for the first search to end
 MOST_SESSIONS = 100
 MOST_SKIPPED = 20  # skills that status shows
-CLOSE = 0.9  # of the relevance of the best result, from which a pending tool is reported
+CLOSE_MATCH_SHARE = 0.9  # of the relevance of the best result, from which a pending tool is reported
 
 SCHEME = "shortlist://"
 TEMPLATE = f"{SCHEME}{{corpus}}/{{+id}}"
@@ -140,7 +140,7 @@ class AgentActions:
             if kind in (None, "tool"):
                 best = max((item.get("relevance", 0.0) for item in found["results"]), default=0.0)
                 pending, relevance = self._collection.find_pending(found["query"]) or ("", 0.0)
-                if pending and relevance >= CLOSE * best:
+                if pending and relevance >= CLOSE_MATCH_SHARE * best:
                     match = "The best match" if relevance > best else "A close match"
                     notes.append(f"{match}, {describe_name(pending)}, is pending approval.")
             return found | {"results": self._add_schemas(found["results"]), "near": near}

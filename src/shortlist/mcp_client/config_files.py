@@ -21,7 +21,7 @@ from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp_client.project_trust import is_trusted, key_of
-from shortlist.mcp_client.server_config import KEYS, Server, find_entries, runs_shortlist, servers_of
+from shortlist.mcp_client.server_config import KEYS, ServerConfig, find_entries, runs_shortlist, servers_of
 from shortlist.mcp_client.server_entries import command_line
 from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 
@@ -39,7 +39,7 @@ _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 @dataclass(frozen=True, slots=True)
-class Pending(Problem):
+class PendingFile(Problem):
     """A project's file that names servers, whose present content the user has not approved."""
 
     servers: int = 0
@@ -50,17 +50,17 @@ def review_command(path: Path | str) -> str:
     return f"shortlist mcp trust {shlex.quote(printable(str(path), '?'))}"
 
 
-def approve_command(tool: str, server: Server) -> str:
+def approve_command(tool: str, server: ServerConfig) -> str:
     """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
     return _command("approve", tool, server)
 
 
-def sign_in_command(server: Server, scopes: str = "") -> str:
+def sign_in_command(server: ServerConfig, scopes: str = "") -> str:
     """The command with which the user signs in to a server, in any folder."""
     return _command("login", server.name, server, *(("--scopes", scopes) if scopes else ()))
 
 
-def _command(act: str, name: str, server: Server, *options: str) -> str:
+def _command(act: str, name: str, server: ServerConfig, *options: str) -> str:
     is_usual = server.file is None or server.file.resolve() in user_files()
     config = () if is_usual else ("--config", str(server.file))
     return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", act, name, *options, *config))
@@ -107,21 +107,21 @@ class ConfigurationFile:
     def is_trusted(self) -> bool:
         return not self._needs_trust or is_trusted(self.path, self.content)
 
-    def pending(self) -> Pending | None:
+    def pending(self) -> PendingFile | None:
         """The servers that are pending the user's approval, if any are."""
         count = 0 if self.is_trusted else len(self.entries())
         pending = count_of(count, "MCP server", "is pending approval")
         reason = f"{pending} in {printable(str(self.path), '?')}. The user can review them: {review_command(self.path)}"
-        return Pending(str(self.path), reason, str(self.path), count) if count else None
+        return PendingFile(str(self.path), reason, str(self.path), count) if count else None
 
-    def servers(self) -> Iterator[Server | Problem]:
+    def servers(self) -> Iterator[ServerConfig | Problem]:
         """Its servers with variables expanded; of a file that is not trusted only what is pending."""
         if not self.is_trusted:
             yield from filter(None, [self.pending()])
             return
         # Relative paths start at the project or, in a file of the user, at the working directory.
         for server in servers_of(self.data, self.project or Path.cwd(), str(self.path)):
-            yield replace(server, file=self.path, project=self.project) if isinstance(server, Server) else server
+            yield replace(server, file=self.path, project=self.project) if isinstance(server, ServerConfig) else server
 
 
 def user_files() -> list[Path]:
@@ -159,9 +159,9 @@ def project_of(path: Path) -> Path | None:
     return None
 
 
-def pending_files() -> list[Pending]:
+def pending_files() -> list[PendingFile]:
     """The files of this project that are pending the user's approval."""
-    pending: list[Pending] = []
+    pending: list[PendingFile] = []
     for path in project_files():
         with contextlib.suppress(SourceError):  # a file that cannot be read names no server
             file = ConfigurationFile(path)
@@ -169,7 +169,7 @@ def pending_files() -> list[Pending]:
     return pending
 
 
-def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
+def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[ServerConfig | Problem]:
     """The servers in these files, the first of each name. With `settings_too` a file may name none, and one that cannot
     be opened is a Problem."""
     names: set[str] = set()
@@ -182,7 +182,7 @@ def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> It
             yield Problem(str(path), str(error), str(path))
             continue
         for server in file.servers() if file.names_servers or not settings_too else ():
-            name = server.name if isinstance(server, Server) else server.id
+            name = server.name if isinstance(server, ServerConfig) else server.id
             if name not in names:
                 names.add(name)
                 yield server
@@ -201,7 +201,7 @@ def without_trailing_commas(text: str) -> str:
 _URL = re.compile(r"https?://(?:[^/@]*@)?(?P<host>[^/:?#]+)")
 
 
-def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], Iterator[Server | Problem]]]:
+def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], Iterator[ServerConfig | Problem]]]:
     """A name for, and a reader of, the servers of a configuration (a file, a mapping or, without an argument, the usual
     files of project and user), the one at a URL, or the one that a command runs."""
     if not place:
@@ -216,9 +216,9 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
     if len(words) == 1:
         file = Path(first).expanduser()
         if url := _URL.match(words[0]):
-            server = Server(name or url["host"], url=words[0])
+            server = ServerConfig(name or url["host"], url=words[0])
         elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
             return name or "mcp", lambda: servers_in_files([file])
         words = shlex.split(words[0])
-    server = server or Server(name or Path(words[0]).stem, words[0], tuple(words[1:]))
+    server = server or ServerConfig(name or Path(words[0]).stem, words[0], tuple(words[1:]))
     return server.name, lambda: iter([server])

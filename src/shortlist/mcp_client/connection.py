@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from shortlist.errors import SourceError
 from shortlist.mcp_client.config_files import user_files
-from shortlist.mcp_client.server_config import Server
-from shortlist.mcp_client.stdio_transport import LONGEST_LINE, Complaints, run_server
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.stdio_transport import LONGEST_LINE_BYTES, StderrTail, run_server
 from shortlist.mcp_client.token_store import NEEDS_SIGN_IN
 
 if TYPE_CHECKING:
     from mcp import Client
 
-WORDS = " It said: "
-LAST_WORDS = 300  # characters of a failed server's own error message that are shown
+MESSAGE_START = " It said: "
+LONGEST_MESSAGE = 300  # characters of a failed server's own error message that are shown
 MOST_ENTRIES = 10_000  # of a list
 
 LOGGERS = ("client", "httpcore2", "httpx2", "mcp")  # they log URLs and the output of servers, secrets included
@@ -41,8 +41,8 @@ def _is_public(record: logging.LogRecord) -> bool:
 
 @asynccontextmanager
 async def connect(
-    server: Server,
-    complaints: Complaints,
+    server: ServerConfig,
+    stderr_tail: StderrTail,
     on_end: Callable[[], None] | None = None,
     auth: Any = None,
     *,
@@ -68,7 +68,7 @@ async def connect(
         if server.is_sse:
             transport: Any = sse_client(server.url, headers=headers, auth=auth)
         elif server.url:
-            hooks = {"response": [complaints.note_http_error, _limit_size]}
+            hooks = {"response": [stderr_tail.note_http_error, _limit_size]}
             http = httpx2.AsyncClient(headers=headers, timeout=None, event_hooks=hooks, auth=auth)
             await stack.enter_async_context(http)
             transport = streamable_http_client(server.url, http_client=http)
@@ -79,11 +79,11 @@ async def connect(
                 env={**_protect_imports(server), **server.env},
                 cwd=server.cwd,
             )
-            transport = run_server(parameters, complaints, on_end)
+            transport = run_server(parameters, stderr_tail, on_end)
         yield await stack.enter_async_context((make or Client)(transport, cache=None, **options))
 
 
-def _protect_imports(server: Server) -> dict[str, str]:
+def _protect_imports(server: ServerConfig) -> dict[str, str]:
     """A variable that keeps `python -m` in a configuration for all projects from running modules of this one."""
     runs_module = "-m" in server.args and Path(server.command).name.startswith("python")
     is_for_all_projects = server.cwd is None and server.file is not None and server.file.resolve() in user_files()
@@ -94,20 +94,20 @@ async def _limit_size(response: Any) -> None:
     """Abort a response that is too large."""
     import httpx2  # noqa: PLC0415
 
-    class Limited(httpx2.AsyncByteStream):
+    class LimitedStream(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0
             async for piece in stream:
                 size += len(piece)
-                if size > LONGEST_LINE:
-                    raise httpx2.ReadError(f"an answer of more than {LONGEST_LINE >> 20} MiB")
+                if size > LONGEST_LINE_BYTES:
+                    raise httpx2.ReadError(f"an answer of more than {LONGEST_LINE_BYTES >> 20} MiB")
                 yield piece
 
         async def aclose(self) -> None:
             await stream.aclose()
 
     stream = response.stream
-    response.stream = Limited()
+    response.stream = LimitedStream()
 
 
 async def list_entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
@@ -153,7 +153,7 @@ def needs_sign_in(error: BaseException) -> bool:
 
 
 def describe_failure(
-    server: Server, complaints: Complaints, error: BaseException, timeout: float, advice: str = ""
+    server: ServerConfig, stderr_tail: StderrTail, error: BaseException, timeout: float, advice: str = ""
 ) -> str:
     """Why a server could not be read, with advice after a timeout, and its last error message, without its secrets."""
     error = first_error(error)
@@ -166,6 +166,6 @@ def describe_failure(
         reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"
     else:
         reason = f"failed: {error}"
-    shown = server.without_secrets(f"The server {server.name} {complaints.stop_reason or reason}.")
-    words = server.without_secrets(complaints.last_line())[-LAST_WORDS:]
-    return f"{shown}{WORDS}{words}" if words else shown
+    shown = server.without_secrets(f"The server {server.name} {stderr_tail.stop_reason or reason}.")
+    words = server.without_secrets(stderr_tail.last_line())[-LONGEST_MESSAGE:]
+    return f"{shown}{MESSAGE_START}{words}" if words else shown

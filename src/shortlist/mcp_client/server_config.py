@@ -31,7 +31,7 @@ KEYS = ("mcpServers", "servers", "mcp_servers")
 OAUTH = ("client_id", "client_secret", "client_metadata_url", "scopes", "callback_port")
 
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
-SECONDS = {
+TIME_LIMIT_KEYS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
     "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
 }
@@ -44,7 +44,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerConfig:
     """How a server is reached: by a command that runs it, or at a URL."""
 
     name: str
@@ -91,7 +91,7 @@ class Server:
         return [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)]
 
 
-def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
+def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[ServerConfig | Problem]:
     """The enabled servers of a configuration; a broken one is a Problem under its name."""
     defaults = {key: config[key] for key in FILE_WIDE if key in config}
     for name, entry in find_entries(config, where).items():
@@ -134,7 +134,7 @@ def find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return {name: normalize(entry) for name, entry in servers.items() if not is_off(entry)}
 
 
-def _parse_server(name: str, entry: Any, folder: Path) -> Server:
+def _parse_server(name: str, entry: Any, folder: Path) -> ServerConfig:
     """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError describes what is wrong."""
     if not isinstance(entry, Mapping):
         raise ValueError("is not a mapping")
@@ -168,9 +168,9 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
         values[key] = {str(name): expand(value) for name, value in given if value is not None}
     values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
-    values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
+    values |= {field: _limit(entry, keys) for field, keys in TIME_LIMIT_KEYS.items()}
     values |= {"new_tools": read_new_tools(entry), "redacts_results": read_redacts_results(entry)}
-    return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
+    return ServerConfig(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
 def _read_oauth(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from anyio.abc import Process
     from mcp import StdioServerParameters
 
-LONGEST_LINE = 32 << 20  # bytes
-MOST_LINES, WINDOW = 2_000, 10.0  # lines, in seconds
+LONGEST_LINE_BYTES = 32 << 20
+MOST_LINES, WINDOW_SECONDS = 2_000, 10.0
 MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
-MEMORY = 4096  # bytes of a server's error output: more than are shown, so that no secret is cut and then not recognized
+TAIL_BYTES = 4096  # of a server's error output: more than are shown, so that no secret is cut and not recognized
 
 END_SECONDS = 1.0  # for a server to exit after its input is closed
 KILL_SECONDS = 0.5  # for a server to exit after it is terminated
@@ -38,7 +38,7 @@ class _Misbehavior(SourceError):
     """A server writes too much, or an unreadable message."""
 
 
-class Complaints:
+class StderrTail:
     """The end of a server's standard error, or its last HTTP error, and the reason if it was stopped for its output."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Complaints:
     def _listen(self, reading: int) -> None:
         with os.fdopen(reading, "rb", buffering=0) as stream:
             while data := stream.read(1 << 16):
-                self._end = (self._end + data)[-MEMORY:]
+                self._end = (self._end + data)[-TAIL_BYTES:]
                 if len(data) == 1 << 16:
                     time.sleep(0.01)  # slow down a server that floods
 
@@ -71,13 +71,13 @@ class Complaints:
 
 @contextlib.asynccontextmanager
 async def run_server(
-    parameters: StdioServerParameters, complaints: Complaints, on_end: Callable[[], None] | None
+    parameters: StdioServerParameters, stderr_tail: StderrTail, on_end: Callable[[], None] | None
 ) -> AsyncIterator[Any]:
     """The streams of a server that runs as long as the context; `on_end` is called if its output ends before that."""
     import anyio  # noqa: PLC0415  # slow to load, and only servers need it
     from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
-    process = await _start(parameters, complaints.stream)
+    process = await _start(parameters, stderr_tail.stream)
     received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
     is_over = False
@@ -90,7 +90,7 @@ async def run_server(
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the client is gone
         except _Misbehavior as error:
-            complaints.stop_reason = str(error)
+            stderr_tail.stop_reason = str(error)
         if on_end and not is_over:
             on_end()
 
@@ -112,7 +112,7 @@ async def run_server(
         finally:
             is_over = True
             with anyio.CancelScope(shield=True):
-                await _stop(process, 0.0 if complaints.stop_reason else END_SECONDS)
+                await _stop(process, 0.0 if stderr_tail.stop_reason else END_SECONDS)
                 for stream in (received, sent, received_in, sent_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
@@ -184,7 +184,9 @@ async def _read_messages(process: Process) -> AsyncIterator[Any]:
             count += 1
             stray = 0 if text.startswith(b"{") else stray + 1
             if count > MOST_LINES:
-                raise _Misbehavior(f"floods its standard output: {MOST_LINES} lines in less than {WINDOW:g} seconds")
+                raise _Misbehavior(
+                    f"floods its standard output: {MOST_LINES} lines in less than {WINDOW_SECONDS:g} seconds"
+                )
             if stray > MOST_STRAY:
                 raise _Misbehavior(f"floods its standard output: {MOST_STRAY} lines in a row that are not messages")
             try:
@@ -192,11 +194,11 @@ async def _read_messages(process: Process) -> AsyncIterator[Any]:
             except ValidationError as error:
                 if text.startswith(b'{"jsonrpc"'):
                     raise _Misbehavior(f"wrote an unreadable message: {error.errors()[0]['msg']}") from None
-        if time.monotonic() - started >= WINDOW:
+        if time.monotonic() - started >= WINDOW_SECONDS:
             started, count = time.monotonic(), 0
         line += rest
-        if len(line) > LONGEST_LINE:
-            raise _Misbehavior(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
+        if len(line) > LONGEST_LINE_BYTES:
+            raise _Misbehavior(f"floods its standard output: a line of more than {LONGEST_LINE_BYTES >> 20} MiB")
 
 
 async def _stop(process: Process, patience: float) -> None:

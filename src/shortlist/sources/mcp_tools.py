@@ -16,12 +16,12 @@ from typing import Any
 from shortlist.documents import Document, Problem
 from shortlist.errors import import_extra
 from shortlist.mcp_client.connection import connect, describe_failure, list_entries, silence_logs
-from shortlist.mcp_client.server_config import Server
-from shortlist.mcp_client.stdio_transport import Complaints
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.stdio_transport import StderrTail
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
 
-TIMEOUT = 30.0
+TIMEOUT_SECONDS = 30.0
 
 # The kind of document, the capability of the server, the request, and the key of the answer.
 LISTS = (
@@ -34,7 +34,9 @@ SHOWN = ("name", "title", "description", "inputSchema", "annotations")
 SIGNED = ("name", "description", "inputSchema", "arguments", "uri", "uriTemplate")
 
 
-def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) -> Iterator[Document | Problem]:
+def read_servers(
+    servers: Iterator[ServerConfig | Problem], timeout: float = TIMEOUT_SECONDS
+) -> Iterator[Document | Problem]:
     """What the servers offer, all read at once. One that fails is a Problem whose source is its name, so that a corpus
     keeps the documents of it."""
     import asyncio  # noqa: PLC0415  # slow to load, and only servers need it
@@ -60,21 +62,21 @@ def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) 
             yield from pool.submit(anyio.run, _read_all, reachable, timeout).result()
 
 
-async def _read_all(servers: list[Server], timeout: float) -> list[Document | Problem]:
+async def _read_all(servers: list[ServerConfig], timeout: float) -> list[Document | Problem]:
     import anyio  # noqa: PLC0415
 
-    async def read(server: Server, items: list[Document | Problem]) -> None:
-        complaints, seconds = Complaints(), server.start_seconds or timeout
+    async def read(server: ServerConfig, items: list[Document | Problem]) -> None:
+        stderr_tail, seconds = StderrTail(), server.start_seconds or timeout
         try:
-            with closing(complaints), anyio.fail_after(seconds):
-                async with connect(server, complaints) as client:
+            with closing(stderr_tail), anyio.fail_after(seconds):
+                async with connect(server, stderr_tail) as client:
                     for kind, capability, request, key in LISTS:
                         if getattr(client.server_capabilities, capability) is not None:
                             async for entry in list_entries(client, request, key):
                                 if kind != "tool" or server.offers(str(entry["name"])):
                                     items.append(document_of(server.name, kind, entry))
         except Exception as error:  # whatever a server does, the others are read
-            items.append(Problem(server.name, describe_failure(server, complaints, error, seconds), server.name))
+            items.append(Problem(server.name, describe_failure(server, stderr_tail, error, seconds), server.name))
 
     silence_logs()
     results: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}

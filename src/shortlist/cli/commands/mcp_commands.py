@@ -21,7 +21,7 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.approval_summary import summarize
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, matches_rule
-from shortlist.mcp.gateway.profiles import Choice
+from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.mcp.gateway.tool_catalog import Tool
 from shortlist.mcp_client import project_trust
 from shortlist.mcp_client.config_files import OWN_FILE, PROJECT_FILES, ConfigurationFile, project_files
@@ -60,7 +60,7 @@ def _connect_to_model() -> LLM | None:
 
 
 def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
-    return GatewayConfig(config, choice=Choice(tuple(only), *load_profile(profile)))
+    return GatewayConfig(config, choice=ServerChoice(tuple(only), *load_profile(profile)))
 
 
 def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:

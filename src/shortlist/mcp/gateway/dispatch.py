@@ -15,24 +15,24 @@ from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.relay import SESSION_HEADER, ClientLink, ClientProfile, is_modern
-from shortlist.mcp.gateway.server_offers import Offers
-from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
+from shortlist.mcp.gateway.server_offers import ServerOffers
+from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Tool, ToolCatalog, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import ServerError, Upstream
-from shortlist.mcp_client.server_config import Server
+from shortlist.mcp_client.server_config import ServerConfig
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 log = logging.getLogger("shortlist.mcp")
 
-STARTED_AT_ONCE = 4  # in the background; a server that is called starts immediately
-OUTDATED = 24 * 3600.0  # seconds after which a list is read again although the server is not called
-LOOK_AGAIN = 3600.0  # seconds between searches for such lists
-FOLLOW = 2.0  # seconds between checks for changes of the configuration
-FIRST_LIST = 3.0  # seconds that searches wait for a server without a list, once
-GIVE_WAY = 5.0  # seconds after which a server that does not start keeps no other from starting
-UNUSED = 1800.0  # seconds after which the servers of a client over HTTP are closed
-MOST_PRIVATE = 20  # clients over HTTP with servers of their own
+MOST_STARTS = 4  # in the background; a server that is called starts immediately
+LIST_MAX_AGE_SECONDS = 24 * 3600.0  # after which a list is read again although the server is not called
+OUTDATED_CHECK_SECONDS = 3600.0  # between searches for such lists
+CONFIG_POLL_SECONDS = 2.0  # between checks for changes of the configuration
+FIRST_LIST_SECONDS = 3.0  # that searches wait for a server without a list, once
+START_SLOT_SECONDS = 5.0  # after which a server that does not start keeps no other from starting
+UNUSED_CLIENT_SECONDS = 1800.0  # after which the servers of a client over HTTP are closed
+MOST_PRIVATE_CLIENTS = 20  # clients over HTTP with servers of their own
 
 # The client of this request among those that have servers of their own; empty for all others.
 current_client: ContextVar[str] = ContextVar("current_client", default="")
@@ -51,8 +51,8 @@ class Gateway:
         self.home, self.tools_folder = config.home, config.tools
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self._active, self._left_out = found.active, found.left_out
-        self.catalog = Catalog(found.servers, found.permissions)
-        self.offers = Offers(found.servers, found.permissions)
+        self.catalog = ToolCatalog(found.servers, found.permissions)
+        self.offers = ServerOffers(found.servers, found.permissions)
         self.link = ClientLink(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
         self._upstreams = {server.name: self._make_upstream(server) for server in found.servers}
         self._private: dict[str, PrivateServers] = {}  # by client, the latest last
@@ -61,7 +61,7 @@ class Gateway:
         self._reloading = asyncio.Lock()
         self._woken = 0.0
 
-    def _make_upstream(self, server: Server) -> Upstream:
+    def _make_upstream(self, server: ServerConfig) -> Upstream:
         return Upstream(server, self.catalog, self.offers, self.link)
 
     def meet(self, context: ServerRequestContext[Any, Any]) -> None:
@@ -120,9 +120,9 @@ class Gateway:
 
     async def _close_unused(self) -> None:
         """Close the servers of clients that are gone."""
-        oldest = time.monotonic() - UNUSED
+        oldest = time.monotonic() - UNUSED_CLIENT_SECONDS
         gone = [key for key, one in self._private.items() if one.used_at < oldest]
-        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE)]
+        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE_CLIENTS)]
         await asyncio.gather(*(self._private.pop(key).close() for key in dict.fromkeys(gone)))
 
     async def reload(self) -> None:
@@ -157,7 +157,7 @@ class Gateway:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(FOLLOW)
+            await asyncio.sleep(CONFIG_POLL_SECONDS)
             try:
                 await self.reload()
                 await self._close_unused()
@@ -169,13 +169,13 @@ class Gateway:
         now = time.time()
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
-        if self._starting is None or (self._starting.done() and now - self._woken > LOOK_AGAIN):
+        if self._starting is None or (self._starting.done() and now - self._woken > OUTDATED_CHECK_SECONDS):
             self._woken = now
             self._starting = asyncio.create_task(self.refresh(self._find_outdated(self._upstreams)))
 
     def _find_outdated(self, names: Iterable[str]) -> list[str]:
         """The servers whose list is missing or old."""
-        oldest, listings = time.time() - OUTDATED, self.catalog.listings
+        oldest, listings = time.time() - LIST_MAX_AGE_SECONDS, self.catalog.listings
         return [name for name in names if name not in listings or listings[name].at < oldest]
 
     def _find_unlisted(self) -> list[Upstream]:
@@ -190,7 +190,7 @@ class Gateway:
             unlisted += private.start_unlisted(self._upstreams.values())
         now = asyncio.get_running_loop().time()
         for one in unlisted:
-            one.awaited_until = one.awaited_until or now + FIRST_LIST
+            one.awaited_until = one.awaited_until or now + FIRST_LIST_SECONDS
             if one.state in ("idle", "starting") and one.awaited_until > now:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(one.awaited_until):
@@ -199,7 +199,7 @@ class Gateway:
 
     async def refresh(self, names: Iterable[str] | None = None) -> None:
         """Ask these servers, by default all, for their tools now."""
-        gate = asyncio.Semaphore(STARTED_AT_ONCE)
+        gate = asyncio.Semaphore(MOST_STARTS)
 
         async def refresh(one: Upstream) -> None:
             with contextlib.suppress(SourceError):  # its status has the reason
@@ -208,7 +208,7 @@ class Gateway:
         async def refresh_in_turn(one: Upstream) -> None:
             async with gate:
                 refreshing = asyncio.create_task(refresh(one))
-                await asyncio.wait([refreshing], timeout=GIVE_WAY)
+                await asyncio.wait([refreshing], timeout=START_SLOT_SECONDS)
             await refreshing
 
         wanted = self._upstreams if names is None else names
@@ -343,7 +343,7 @@ class Gateway:
 class PrivateServers:
     """The servers of one client, which are started when they are first needed."""
 
-    def __init__(self, catalog: Catalog, offers: Offers, profile: ClientProfile) -> None:
+    def __init__(self, catalog: ToolCatalog, offers: ServerOffers, profile: ClientProfile) -> None:
         self._catalog, self._offers = catalog, offers
         self.link = ClientLink(self._send_roots_changed, profile)
         self.upstreams: dict[str, Upstream] = {}
@@ -352,7 +352,7 @@ class PrivateServers:
     async def _send_roots_changed(self) -> None:
         await asyncio.gather(*(one.send_roots_changed() for one in self.upstreams.values()))
 
-    def find(self, server: Server) -> Upstream:
+    def find(self, server: ServerConfig) -> Upstream:
         if server.name not in self.upstreams:
             self.upstreams[server.name] = Upstream(server, self._catalog, self._offers, self.link)
         return self.upstreams[server.name]
@@ -365,7 +365,7 @@ class PrivateServers:
             one.start()
         return found
 
-    def remove_others(self, servers: Mapping[str, Server]) -> list[Upstream]:
+    def remove_others(self, servers: Mapping[str, ServerConfig]) -> list[Upstream]:
         """Remove the servers that are no longer configured like this, to be closed."""
         names = [name for name, one in self.upstreams.items() if servers.get(name) != one.server]
         return [self.upstreams.pop(name) for name in names]

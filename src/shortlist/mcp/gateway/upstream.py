@@ -14,11 +14,11 @@ from shortlist._redact import replace_values
 from shortlist._telemetry import Span
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.relay import Caller, ClientLink, current_caller, is_as_severe, refuse, send_log
-from shortlist.mcp.gateway.server_offers import LISTS, Offers
-from shortlist.mcp.gateway.tool_catalog import Catalog
+from shortlist.mcp.gateway.server_offers import LISTS, ServerOffers
+from shortlist.mcp.gateway.tool_catalog import ToolCatalog
 from shortlist.mcp_client import connection
-from shortlist.mcp_client.server_config import Server
-from shortlist.mcp_client.stdio_transport import Complaints
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.stdio_transport import StderrTail
 from shortlist.safety.prompt_injection import find_orders
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ OURSELVES = "shortlist"  # the name of our own server
 
 START_SECONDS = 30.0  # to start, and to list its tools, unless the configuration of the server says otherwise
 CALL_SECONDS = 60.0
-PATIENCE = 10.0  # seconds that a call waits for the next start
-LIST_AGAIN = 60.0  # seconds after which the tools are listed again before a call
-AGAIN = 0.25  # seconds before a request is repeated that a server could not answer yet
-BETWEEN_LISTS = 1.0  # minimum number of seconds between lists, however often the server reports changes
+START_WAIT_SECONDS = 10.0  # that a call waits for the next start
+RELIST_SECONDS = 60.0  # after which the tools are listed again before a call
+RETRY_DELAY_SECONDS = 0.25  # before a request is repeated that a server could not answer yet
+LIST_INTERVAL_SECONDS = 1.0  # minimum between lists, however often the server reports changes
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
 MOST_FAILURES = 6  # in a row, after which the server is started only by a call
-STEADY = 60.0  # seconds of running after which earlier failures no longer count
+STABLE_SECONDS = 60.0  # after which earlier failures no longer count
 
 State = Literal["idle", "starting", "ready", "waiting", "failed", "needs sign-in"]
 
@@ -78,7 +78,7 @@ class Flight:
 class Upstream:
     """A server and the task that runs it, all in one event loop."""
 
-    def __init__(self, server: Server, catalog: Catalog, offers: Offers, link: ClientLink) -> None:
+    def __init__(self, server: ServerConfig, catalog: ToolCatalog, offers: ServerOffers, link: ClientLink) -> None:
         self.server, self._catalog, self._offers, self._link = server, catalog, offers, link
         self._flights: list[Flight] = []
         self._level: Any = None  # of log messages, as last sent to the server
@@ -109,7 +109,7 @@ class Upstream:
 
     def describe(self) -> str:
         """Why the server is not ready, and what happens next; an agent that reads "try again" does so at once."""
-        if self.state == "waiting" and self._pause > PATIENCE:
+        if self.state == "waiting" and self._pause > START_WAIT_SECONDS:
             return f"{self.problem} The next attempt is in {self._pause:.0f} seconds."
         if self.state == "failed":
             return f"{self.problem} It failed {MOST_FAILURES} times in a row. Calling a tool of it starts it again."
@@ -194,7 +194,7 @@ class Upstream:
                 if isinstance(answer, mcp_types.ErrorData):
                     raise MCPError.from_error_data(answer)
             if not questions:
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_DELAY_SECONDS)
             answers = dict(zip(questions, given, strict=True))
             request = _change_params(request, input_responses=answers, request_state=asked.request_state)
             result = await _send(client, request, flight)
@@ -259,7 +259,7 @@ class Upstream:
     async def refresh(self) -> None:
         """List the tools again if the last list is old."""
         client = await self._connect()
-        if asyncio.get_running_loop().time() - self._listed_at > LIST_AGAIN:
+        if asyncio.get_running_loop().time() - self._listed_at > RELIST_SECONDS:
             try:
                 async with asyncio.timeout(self._start_seconds):
                     await self._list_tools(client)
@@ -293,12 +293,12 @@ class Upstream:
 
     async def _connect(self) -> Client:
         """The client of the server, which is started if it does not run."""
-        if self.state == "waiting" and self._pause > PATIENCE:
+        if self.state == "waiting" and self._pause > START_WAIT_SECONDS:
             raise SourceError(self.describe())
         self.start()
         failed = self._failed_starts
         try:
-            async with asyncio.timeout(self._start_seconds + PATIENCE), self._changed:
+            async with asyncio.timeout(self._start_seconds + START_WAIT_SECONDS), self._changed:
                 await self._changed.wait_for(
                     lambda: self._client or self._failed_starts > failed or self._closed.is_set()
                 )
@@ -353,11 +353,11 @@ class Upstream:
             if self._refusal:
                 await self._set_state("needs sign-in")
                 return
-            failures = 1 if time.monotonic() - began > STEADY else failures + 1
+            failures = 1 if time.monotonic() - began > STABLE_SECONDS else failures + 1
             if failures >= MOST_FAILURES:
                 await self._set_state("failed")
                 return
-            pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
+            pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** (failures - 1))
             self._retry_at = time.monotonic() + pause
             await self._set_state("waiting")
             with contextlib.suppress(TimeoutError):
@@ -365,13 +365,13 @@ class Upstream:
 
     async def _run_once(self) -> str:
         """Start the server and stay connected until it is lost or closed; the reason why it ended."""
-        complaints = Complaints()
+        stderr_tail = StderrTail()
         error: Exception = SourceError("ended by itself")
         self._level = None
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self._start_seconds) as self._start:
-                    opening = connection.connect(self.server, complaints, self._disconnect, **self._make_options())
+                    opening = connection.connect(self.server, stderr_tail, self._disconnect, **self._make_options())
                     client = await stack.enter_async_context(opening)
                     if client.server_info and client.server_info.name == OURSELVES:
                         raise SourceError("it is shortlist itself, which would call itself forever")
@@ -381,7 +381,7 @@ class Upstream:
                 await self._resume(client)
                 while await self._news.wait() and not (self._is_lost or self._closed.is_set()):
                     self._news.clear()
-                    await asyncio.sleep(BETWEEN_LISTS)
+                    await asyncio.sleep(LIST_INTERVAL_SECONDS)
                     async with asyncio.timeout(self._start_seconds):
                         await self._list_tools(client)
                     await self._list_offers(client)
@@ -392,10 +392,10 @@ class Upstream:
         if self.state == "starting":
             self._failed_starts += 1
         self._client = None
-        await asyncio.to_thread(complaints.close)
+        await asyncio.to_thread(stderr_tail.close)
         advice = " (to allow more, set 'startup_timeout_sec' of the server)"
         reason = self._refusal or error
-        return connection.describe_failure(self.server, complaints, reason, self._start_seconds, advice)
+        return connection.describe_failure(self.server, stderr_tail, reason, self._start_seconds, advice)
 
     async def _list_tools(self, client: Client) -> None:
         async with self._listing:
@@ -467,7 +467,7 @@ class Upstream:
 
 def _hide_orders(problem: str) -> str:
     """A problem without what the server says itself if that addresses the model."""
-    ours, _, words = problem.partition(connection.WORDS)
+    ours, _, words = problem.partition(connection.MESSAGE_START)
     return f"{ours} Its message is hidden: it addresses the model." if any(find_orders(words)) else problem
 
 
@@ -504,7 +504,7 @@ async def _send(client: Client, request: Any, flight: Flight) -> dict[str, Any]:
         return await client.session.send_request(request, any_result, progress_callback=report)  # type: ignore[no-any-return]
 
 
-def _name_asker(server: Server, request: Any) -> Any:
+def _name_asker(server: ServerConfig, request: Any) -> Any:
     """A question to a person, with the name of the server that asks it and without its secrets."""
     return _change_params(request, message=f"{server.name}: {server.without_secrets(request.params.message)}")
 
