@@ -96,7 +96,7 @@ def run(folders: list[Path]) -> None:
 
 
 def _tokens(offers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    from shortlist.mcp.agent_server import DEFINITIONS
+    from shortlist.mcp.agent_tools import DEFINITIONS
 
     ours = count_tokens(json.dumps(list(DEFINITIONS)))
     theirs = sum(count_tokens(json.dumps(tools)) for tools in offers.values())

@@ -412,7 +412,7 @@ def _check_upstream_messages(folder: Path) -> Iterator[Check]:
         if not gateways:
             gateways.append(Gateway(GatewayConfig([folder / "servers.json"])))
         raw = base64.b64encode(data).decode()
-        return complete((await gateways[0].call("u/say", {"raw": raw}))[0])
+        return complete((await gateways[0].call("u/say", {"raw": raw})).result)
 
     limits = (stdio_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE_SECONDS"), (upstream, "LONGEST_PAUSE_SECONDS")
     with asyncio.Runner() as runner, contextlib.ExitStack() as stack:

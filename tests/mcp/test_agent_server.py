@@ -17,8 +17,10 @@ import shortlist
 from bench.context import count_tokens
 from shortlist import REFUSAL
 from shortlist.errors import InputError
-from shortlist.mcp.agent_server import DEFINITIONS, LONGEST_SCHEMAS, AgentActions, make_server
+from shortlist.mcp.agent_server import AgentActions, make_server
+from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.collection import Collection, StoredCorpora
+from shortlist.mcp.found_items import LONGEST_SCHEMAS
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.long_results import LONGEST_RESULT, MOST_TEXTS, LongResults

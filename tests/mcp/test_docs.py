@@ -16,9 +16,19 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server, long_results, skill_resources
-from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_approvals, tool_changes, tool_checks, upstream
+from shortlist.mcp import agent_tools, long_results, skill_resources
+from shortlist.mcp.agent_tools import DEFINITIONS
+from shortlist.mcp.gateway import (
+    dispatch,
+    relay,
+    server_offers,
+    tool_approvals,
+    tool_changes,
+    tool_checks,
+    upstream,
+    upstream_listing,
+    upstream_session,
+)
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
@@ -109,8 +119,13 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert dispatch.LIST_MAX_AGE_SECONDS == 24 * 3600
     assert f"waits up to {dispatch.FIRST_LIST_SECONDS:g} seconds" in PROSE
     assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
-    assert (upstream.FIRST_PAUSE_SECONDS, upstream.RELIST_SECONDS) == (1, 60)
-    seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, agent_server.FIND_SECONDS, agent_server.ASK_SECONDS)
+    assert (upstream.FIRST_PAUSE_SECONDS, upstream_listing.RELIST_SECONDS) == (1, 60)
+    seconds = (
+        upstream.START_SECONDS,
+        upstream_session.CALL_SECONDS,
+        agent_tools.FIND_SECONDS,
+        agent_tools.ASK_SECONDS,
+    )
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{stdio_transport.LONGEST_LINE_BYTES >> 20} MiB for a message" in PROSE
     assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition and for a result" in PROSE

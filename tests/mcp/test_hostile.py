@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from shortlist.mcp.agent_server import LONGEST_SCHEMAS
+from shortlist.mcp.found_items import LONGEST_SCHEMAS
 from shortlist.mcp.gateway import upstream
 from shortlist.mcp.gateway.arguments import explain_problems
 from shortlist.mcp.gateway.tool_changes import find_changes

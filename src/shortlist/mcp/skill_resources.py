@@ -76,6 +76,10 @@ class SkillResources:
     def are_served(self) -> bool:
         return SKILLS in self._collection.names()
 
+    def browse(self, start: int) -> tuple[list[Document], int]:
+        """A page of the skills, and the number of all."""
+        return self._collection.skills().browse("", start, PAGE)
+
     def find_all(self) -> dict[str, SkillEntry]:
         """The skills whose names can be part of a URI, by path."""
         documents = self._collection.skills().browse()[0] if self.are_served else []

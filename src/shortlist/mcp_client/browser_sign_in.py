@@ -22,10 +22,10 @@ from shortlist._files import locked
 from shortlist._redact import redact
 from shortlist._text import printable
 from shortlist.errors import SourceError
-from shortlist.mcp_client import connection
+from shortlist.mcp_client.connection import connect
 from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.server_failures import StderrTail, first_error
 from shortlist.mcp_client.sign_in_endpoints import check_endpoint, check_metadata_url
-from shortlist.mcp_client.stdio_transport import StderrTail
 from shortlist.mcp_client.stored_sign_in import TOKEN_SECONDS, SignInProvider, wait_for_lock
 from shortlist.mcp_client.token_store import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
 
@@ -45,13 +45,12 @@ async def sign_in(server: ServerConfig, show: Callable[[str], None], scopes: str
         host = "localhost" if port else "127.0.0.1"
         redirect_uri = f"http://{host}:{listener.server_port}{CALLBACK}"
         provider = _Login(server, listener, show, redirect_uri, scopes or server.oauth.get("scopes", ""))
-        connection.silence_logs()
         try:
-            async with asyncio.timeout(LOGIN_SECONDS), connection.connect(server, stderr_tail, auth=provider):
+            async with asyncio.timeout(LOGIN_SECONDS), connect(server, stderr_tail, auth=provider):
                 pass
         except Exception as failure:
             if provider.context.current_tokens is None:  # else the sign-in succeeded
-                raise _explain(server, provider, connection.first_error(failure)) from None
+                raise _explain(server, provider, first_error(failure)) from None
 
 
 async def sign_out(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Connections to MCP servers over stdio or HTTP. Answers and lists of a server are limited in size."""
+"""Connections to MCP servers over stdio or HTTP, with limits for answers and lists. Imports the SDK."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import httpx2
+import mcp_types
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import TypeAdapter
 
 from shortlist.errors import SourceError
 from shortlist.mcp_client.config_files import user_files
 from shortlist.mcp_client.server_config import ServerConfig
-from shortlist.mcp_client.stdio_transport import LONGEST_LINE_BYTES, StderrTail, run_server
-from shortlist.mcp_client.token_store import NEEDS_SIGN_IN
+from shortlist.mcp_client.server_failures import StderrTail
+from shortlist.mcp_client.stdio_transport import LONGEST_LINE_BYTES, run_server
+from shortlist.mcp_client.stored_sign_in import StoredSignIn
 
-if TYPE_CHECKING:
-    from mcp import Client
-
-MESSAGE_START = " It said: "
-LONGEST_MESSAGE = 300  # characters of a failed server's own error message that are shown
 MOST_ENTRIES = 10_000  # of a list
 
 LOGGERS = ("client", "httpcore2", "httpx2", "mcp")  # they log URLs and the output of servers, secrets included
 
+AS_WRITTEN: Any = TypeAdapter(dict[str, Any])  # the type of a result that the SDK does not validate
+
 _is_reading = ContextVar("_is_reading", default=False)
 
 
-def silence_logs() -> None:
+def _silence_logs() -> None:
     """Drop what the SDK logs in this context."""
     _is_reading.set(True)
     for name in list(logging.root.manager.loggerDict):
@@ -44,7 +49,7 @@ async def connect(
     server: ServerConfig,
     stderr_tail: StderrTail,
     on_end: Callable[[], None] | None = None,
-    auth: Any = None,
+    auth: httpx2.Auth | None = None,
     *,
     make: Callable[..., Client] | None = None,
     **options: Any,
@@ -52,18 +57,12 @@ async def connect(
     """A client of a server: `make` or the SDK's client, with options. `on_end` is called if a command's output ends.
 
     Requests to a URL are authorized by `auth`, by default with the stored sign-in unless a header is configured.
+    What the SDK logs in this context is dropped.
     """
-    import httpx2  # noqa: PLC0415
-    from mcp import Client, StdioServerParameters  # noqa: PLC0415
-    from mcp.client.sse import sse_client  # noqa: PLC0415
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
-
+    _silence_logs()
     headers = dict(server.headers)
     if server.url and auth is None and not any(name.lower() == "authorization" for name in headers):
-        from shortlist.mcp_client.stored_sign_in import StoredSignIn  # noqa: PLC0415  # imports the SDK
-
         auth = StoredSignIn(server)
-        silence_logs()  # those of the modules that were just loaded, too
     async with AsyncExitStack() as stack:
         if server.is_sse:
             transport: Any = sse_client(server.url, headers=headers, auth=auth)
@@ -90,9 +89,8 @@ def _protect_imports(server: ServerConfig) -> dict[str, str]:
     return {"PYTHONSAFEPATH": "1"} if runs_module and is_for_all_projects else {}
 
 
-async def _limit_size(response: Any) -> None:
+async def _limit_size(response: httpx2.Response) -> None:
     """Abort a response that is too large."""
-    import httpx2  # noqa: PLC0415
 
     class LimitedStream(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -106,17 +104,12 @@ async def _limit_size(response: Any) -> None:
         async def aclose(self) -> None:
             await stream.aclose()
 
-    stream = response.stream
+    stream: Any = response.stream
     response.stream = LimitedStream()
 
 
 async def list_entries(client: Client, request: str, key: str) -> AsyncIterator[dict[str, Any]]:
     """The entries of a list, page by page, as the server wrote them."""
-    import mcp_types  # noqa: PLC0415
-    from mcp import MCPError  # noqa: PLC0415
-    from pydantic import TypeAdapter  # noqa: PLC0415
-
-    unchanged = TypeAdapter(dict[str, Any])
     cursor: str | None = None
     cursors: set[str | None] = set()
     count = 0
@@ -124,7 +117,7 @@ async def list_entries(client: Client, request: str, key: str) -> AsyncIterator[
         cursors.add(cursor)
         message = getattr(mcp_types, request)(params=mcp_types.PaginatedRequestParams(cursor=cursor))
         try:
-            page = await client.session.send_request(message, unchanged)  # type: ignore[type-var]
+            page = await client.session.send_request(message, AS_WRITTEN)
         except MCPError as error:
             if error.code == mcp_types.METHOD_NOT_FOUND:
                 return
@@ -138,34 +131,3 @@ async def list_entries(client: Client, request: str, key: str) -> AsyncIterator[
         if cursor is None:
             return
     raise SourceError(f"its list of {key} does not end: the cursor {cursor!r} was repeated")
-
-
-def first_error(error: BaseException) -> BaseException:
-    """The first error of a group, of any depth."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def needs_sign_in(error: BaseException) -> bool:
-    """Whether only a sign-in by the user fixes this."""
-    return getattr(first_error(error), "code", None) == NEEDS_SIGN_IN
-
-
-def describe_failure(
-    server: ServerConfig, stderr_tail: StderrTail, error: BaseException, timeout: float, advice: str = ""
-) -> str:
-    """Why a server could not be read, with advice after a timeout, and its last error message, without its secrets."""
-    error = first_error(error)
-    if needs_sign_in(error):
-        return str(error)
-    if isinstance(error, TimeoutError):
-        reason = f"did not answer within {timeout:g} seconds{advice}"
-    elif hasattr(error, "errors"):  # of a validation
-        first = error.errors()[0]
-        reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"
-    else:
-        reason = f"failed: {error}"
-    shown = server.without_secrets(f"The server {server.name} {stderr_tail.stop_reason or reason}.")
-    words = server.without_secrets(stderr_tail.last_line())[-LONGEST_MESSAGE:]
-    return f"{shown}{MESSAGE_START}{words}" if words else shown

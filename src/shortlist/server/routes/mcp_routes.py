@@ -23,10 +23,10 @@ from shortlist._settings import PROGRAM, ProfileChoice, Settings
 from shortlist.errors import MissingExtra, ShortlistError, needs_extra
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
+from shortlist.mcp.gateway.client_link import SESSION_HEADER
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import ServerChoice
-from shortlist.mcp.gateway.relay import SESSION_HEADER
 from shortlist.mcp_client.config_files import approve_command, review_command
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
