@@ -29,6 +29,8 @@ SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
 PROGRAM = "the program"
 LOOPBACK = "127.0.0.1"
+# Set for every server that a gateway runs, so that none of them runs the others again.
+INSIDE_GATEWAY = "SHORTLIST_GATEWAY"
 
 
 def _check_encoding(name: str) -> str:
@@ -472,6 +474,11 @@ def load_telemetry() -> bool:
     key, variable = "telemetry.enabled", "SHORTLIST_TELEMETRY"
     text = os.environ.get(variable, "").strip()
     return bool(text) and Values({key: text}, {key: variable}).validate().telemetry.enabled
+
+
+def is_inside_gateway() -> bool:
+    """Whether a gateway started this process, as one of its servers."""
+    return bool(os.environ.get(INSIDE_GATEWAY))
 
 
 class RetrieverSettings(NamedTuple):

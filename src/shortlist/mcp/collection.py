@@ -56,12 +56,11 @@ class StoredCorpora:
 
     def corpus(self, name: str) -> Corpus:
         """An open corpus. A request never builds one: that may take longer than any client waits."""
-        from shortlist.library import registry  # noqa: PLC0415  # slow to load
-        from shortlist.library.opening import describe_unbuilt, open_named  # noqa: PLC0415
+        from shortlist.library import opening, registry  # noqa: PLC0415  # slow to load
 
-        corpus = open_named(name, can_build=False)
+        corpus = opening.open_named(name, can_build=False)
         if corpus.is_empty and registry.find(name):
-            raise describe_unbuilt(name)
+            raise opening.describe_unbuilt(name)
         return corpus
 
     def kinds(self, name: str) -> dict[str, int]:
@@ -105,8 +104,7 @@ class Collection:
         return found
 
     def _corpus(self, name: str) -> Corpus:
-        if self._learning:
-            shortlist.Corpus.learning = self._learning
+        _set_learning(self._learning)
         if name == TOOLS:
             return self._open_tools().corpus()
         if name == SKILLS and self._with_skills:
@@ -193,6 +191,11 @@ class Collection:
         if totals:
             parts.append(f"{count_of(totals.total(), 'document')} ({_list_most(totals)})")
         return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
+
+
+def _set_learning(learning: Learning | None) -> None:
+    """The only place where this package sets how corpora learn; it is a value of the class, so of the process."""
+    shortlist.Corpus.learning = learning or shortlist.Corpus.learning
 
 
 def _list_most(counts: Counter[str]) -> str:

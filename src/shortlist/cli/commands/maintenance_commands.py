@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist._settings import FIELDS, SECRETS, VARIABLES
+from shortlist._settings import FIELDS, INSIDE_GATEWAY, SECRETS, VARIABLES
 from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.documents import Document, Problem
@@ -29,7 +29,7 @@ from shortlist.install.agent_check import check_agents
 from shortlist.install.agents import Places
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client.config_files import OWN_FILE, review_command
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.skills import find_pending, read_skills
@@ -142,7 +142,7 @@ def _check_skills() -> Iterator[Check]:
 
 def _check_agents() -> Iterator[Check]:
     """The entries of agents that start our MCP server; it starts no other server meanwhile."""
-    yield from (Check(*finding) for finding in check_agents(Places(), {INSIDE: "1"}))
+    yield from (Check(*finding) for finding in check_agents(Places(), {INSIDE_GATEWAY: "1"}))
 
 
 def _check_corpora() -> Iterator[Check]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from shortlist._files import stamp_of
 from shortlist._paths import config_dir, data_dir
 from shortlist._projects import project_folders
+from shortlist._settings import INSIDE_GATEWAY, is_inside_gateway
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import ActiveProfile, Profiles, ServerChoice, find_unknown, hash_text, resolve
@@ -27,8 +27,6 @@ from shortlist.mcp_client.server_config import (
     runs_shortlist,
 )
 from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
-
-INSIDE = "SHORTLIST_GATEWAY"  # set for every server that a gateway runs, so that none of them runs the others again
 
 Access = Literal["read", "write", "never"]
 
@@ -109,9 +107,9 @@ class GatewayConfig:
         given and `strict`, an error."""
         if not self._has_servers:
             return ConfiguredServers()
-        if os.environ.get(INSIDE):
+        if is_inside_gateway():
             reason = "Another gateway started this one and connects to the servers itself."
-            return ConfiguredServers(problems=(Problem(INSIDE, reason),))
+            return ConfiguredServers(problems=(Problem(INSIDE_GATEWAY, reason),))
         found: dict[str, ServerConfig | Problem] = {}
         sign_ins: dict[str, SignIn] = {}
         with contextlib.suppress(SourceError):  # a server that needs them reports it
@@ -122,7 +120,7 @@ class GatewayConfig:
                     found.setdefault(item.id, item)
                 elif not runs_shortlist([item.command, *item.args]):
                     id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
-                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}, sign_in=id))
+                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE_GATEWAY: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]
         try:
             permissions = self._read_permissions()
