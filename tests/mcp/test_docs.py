@@ -33,7 +33,7 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
 from tests.mcp.conftest import WEATHER, Servers
-from tests.mcp.test_process import environment
+from tests.mcp.test_agent_server import environment
 from tests.pages import read_blocks, read_page
 from tests.server.conftest import Service
 

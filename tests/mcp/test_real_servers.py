@@ -19,7 +19,7 @@ from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from tests.mcp.conftest import WAIT_SECONDS, Agent
-from tests.mcp.test_process import over_stdio
+from tests.mcp.test_agent_server import over_stdio
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 

@@ -21,9 +21,9 @@ from mcp import Client, StdioServerParameters
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, TextContent
 
 from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Servers, tool
-from tests.mcp.test_agent_server import without_stamp
-from tests.mcp.test_process import environment, over_stdio
-from tests.mcp.test_protocol import OFFERS
+from tests.mcp.gateway.test_relay import OFFERS
+from tests.mcp.test_agent_server import environment, over_stdio
+from tests.mcp.test_agent_tools import without_stamp
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 

@@ -38,8 +38,19 @@ from mcp_types import (
 
 import shortlist
 from shortlist.mcp_client.project_trust import trust
-from tests.mcp.conftest import HEADERS, WAIT_SECONDS, WEATHER, Agent, Servers, text_of, tool, until, with_agent
-from tests.mcp.test_process import over_stdio
+from tests.mcp.conftest import (
+    HEADERS,
+    UPSTREAM,
+    WAIT_SECONDS,
+    WEATHER,
+    Agent,
+    Servers,
+    text_of,
+    tool,
+    until,
+    with_agent,
+)
+from tests.mcp.test_agent_server import over_stdio
 from tests.server.conftest import Service
 
 T = TypeVar("T")
@@ -141,7 +152,7 @@ def test_questions_of_a_server_reach_the_client_and_its_answers_the_server(serve
 
 @ERAS
 def test_questions_of_a_server_of_the_new_protocol_reach_clients_of_both(servers: Servers, mode: str) -> None:
-    script = Path(__file__).with_name("modern_upstream.py")
+    script = UPSTREAM.with_name("modern_upstream.py")
     servers.entries["modern"] = {"command": sys.executable, "args": [str(script)]}
     servers.write()
     person = Person()

@@ -25,8 +25,8 @@ from shortlist.mcp_client import browser_sign_in
 from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.mcp_client.stored_sign_in import StoredSignIn
 from shortlist.mcp_client.token_store import read_sign_ins, token_file
-from tests.mcp.authorization import SCOPES, Protected, protected_server, visit
 from tests.mcp.conftest import Agent, Servers, run_command, until, with_agent
+from tests.mcp_client.authorization import SCOPES, Protected, protected_server, visit
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.index.engines.conftest import listening
 from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
-from tests.mcp.test_process import environment
+from tests.mcp.test_agent_server import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
 
