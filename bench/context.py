@@ -71,14 +71,14 @@ def _tool(rng: random.Random, number: int) -> dict[str, Any]:
 
 def fill_catalog(config: Path, offers: dict[str, list[dict[str, Any]]]) -> None:
     """Let the catalog and its index be those of a day on which all servers could be asked."""
-    from shortlist.mcp.catalog_index import ToolIndex
+    from shortlist.mcp.catalog_index import CatalogIndex
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
 
     gateway = Gateway(GatewayConfig([config]))
     for name, tools in offers.items():
         gateway.catalog.update(gateway.catalog.servers[name], tools)
-    index = ToolIndex(gateway.home / "tools", gateway.catalog)
+    index = CatalogIndex(gateway.home / "tools", gateway.catalog)
     index.corpus()
     index.close()
 
@@ -96,7 +96,7 @@ def run(folders: list[Path]) -> None:
 
 
 def _tokens(offers: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    from shortlist.mcp.agent_server import DEFINITIONS
+    from shortlist.mcp.agent_tools import DEFINITIONS
 
     ours = count_tokens(json.dumps(list(DEFINITIONS)))
     theirs = sum(count_tokens(json.dumps(tools)) for tools in offers.values())

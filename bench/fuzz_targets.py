@@ -137,7 +137,7 @@ def _edit_agent_config(key: str) -> Callable[[Path], Iterable[Any]]:
 
 
 def _read_servers(path: Path) -> Iterable[Any]:
-    from shortlist.mcp_client.mcp_config import servers_in_files
+    from shortlist.mcp_client.config_files import servers_in_files
 
     return list(servers_in_files([path], settings_too=True))
 
@@ -167,7 +167,7 @@ def _check_tool_list(folder: Path) -> Iterator[Check]:
 
     from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
     from shortlist.mcp.gateway.tool_changes import find_changes
-    from shortlist.mcp.gateway.tool_review import find_defect, find_risk
+    from shortlist.mcp.gateway.tool_checks import find_defect, find_risk
     from shortlist.sources.mcp_tools import document_of
     from shortlist.sources.tools.tool_catalogs import tools_of
 
@@ -401,7 +401,7 @@ def _check_upstream_messages(folder: Path) -> Iterator[Check]:
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
     from shortlist.mcp.protocol_handlers import complete
-    from shortlist.mcp_client import mcp_transport
+    from shortlist.mcp_client import stdio_transport
 
     (folder / "upstream.py").write_text(UPSTREAM)
     entry = {"command": sys.executable, "args": [str(folder / "upstream.py")]}
@@ -412,9 +412,9 @@ def _check_upstream_messages(folder: Path) -> Iterator[Check]:
         if not gateways:
             gateways.append(Gateway(GatewayConfig([folder / "servers.json"])))
         raw = base64.b64encode(data).decode()
-        return complete((await gateways[0].call("u/say", {"raw": raw}))[0])
+        return complete((await gateways[0].call("u/say", {"raw": raw})).result)
 
-    limits = (mcp_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE"), (upstream, "LONGEST_PAUSE")
+    limits = (stdio_transport, "MOST_LINES"), (upstream, "FIRST_PAUSE_SECONDS"), (upstream, "LONGEST_PAUSE_SECONDS")
     with asyncio.Runner() as runner, contextlib.ExitStack() as stack:
         for (module, name), value in zip(limits, (10**9, 0.01, 0.01), strict=True):
             stack.callback(setattr, module, name, getattr(module, name))

@@ -40,7 +40,7 @@ def written() -> list[dict[str, Any]]:
 
 def is_held(tool: dict[str, Any], beside: Iterable[str] = ()) -> str:
     """Why the gateway would hold a tool for approval beside tools of these names; empty if it would not."""
-    from shortlist.mcp.gateway.tool_review import find_risk
+    from shortlist.mcp.gateway.tool_checks import find_risk
     from shortlist.safety.prompt_injection import visual_key
 
     key = visual_key(tool["name"])

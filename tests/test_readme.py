@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.mcp_client.mcp_config import runs_shortlist
+from shortlist.mcp_client.server_config import runs_shortlist
 from tests.pages import ROOT, read_blocks, run_blocks
 
 pytestmark = pytest.mark.process

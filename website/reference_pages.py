@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 from shortlist import _settings
 from shortlist.cli.app import TEXTS, app
-from shortlist.mcp.agent_server import DEFINITIONS
+from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.server.application import create_app
 
 ROOT = Path(__file__).parent.parent

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from shortlist._environment import GATEWAY
 from shortlist.cli import ERROR, OK, run
 from shortlist.install import find_own_command
 from shortlist.install.agent_check import Finding, check_agents
 from shortlist.install.agents import AGENTS, Places
-from shortlist.mcp.gateway.gateway_config import INSIDE
 
 pytestmark = [pytest.mark.process, pytest.mark.extras]
 
@@ -33,7 +33,7 @@ def configure(places: Places, agent: str, scope: Any = "user", **servers: Any) -
 
 
 def check(places: Places) -> dict[str, Finding]:
-    return {finding.name: finding for finding in check_agents(places, {INSIDE: "1"})}
+    return {finding.name: finding for finding in check_agents(places, {GATEWAY: "1"})}
 
 
 def test_an_entry_is_started_and_what_fails_is_named(places: Places, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 
 UPSTREAM = Path(__file__).with_name("upstream.py")
-PATIENCE = 60.0  # seconds to wait for something, also on a busy machine
+WAIT_SECONDS = 60.0  # to wait for something, also on a busy machine
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
@@ -126,7 +126,7 @@ class Agent:
 
     async def wait_for(self, query: str, *ids: str) -> None:
         """Search until these are found: a server may take a while to start."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             while await self.find(query) != list(ids):
                 await asyncio.sleep(0.1)
 
@@ -156,7 +156,7 @@ def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora:
 
     async def main() -> T:
         actions = AgentActions(Collection(gateway, StoredCorpora(corpora)), lambda: None)
-        async with asyncio.timeout(2 * PATIENCE), Client(make_server(actions), **options) as client:
+        async with asyncio.timeout(2 * WAIT_SECONDS), Client(make_server(actions), **options) as client:
             return await use(Agent(client))
 
     return asyncio.run(main())
@@ -164,7 +164,7 @@ def with_agent(gateway: Gateway, use: Callable[[Agent], Awaitable[T]], *corpora:
 
 async def until(is_so: Callable[[], Any]) -> None:
     """Wait until a condition holds."""
-    for _ in range(int(PATIENCE / 0.02)):
+    for _ in range(int(WAIT_SECONDS / 0.02)):
         if is_so():
             return
         await asyncio.sleep(0.02)

@@ -16,14 +16,24 @@ import pytest
 from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_server, long_results, skill_resources
-from shortlist.mcp.agent_server import DEFINITIONS
-from shortlist.mcp.gateway import dispatch, relay, server_offers, tool_approvals, tool_changes, tool_review, upstream
+from shortlist.mcp import agent_tools, long_results, skill_resources
+from shortlist.mcp.agent_tools import DEFINITIONS
+from shortlist.mcp.gateway import (
+    dispatch,
+    relay,
+    server_offers,
+    tool_approvals,
+    tool_changes,
+    tool_checks,
+    upstream,
+    upstream_listing,
+    upstream_session,
+)
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp_client import mcp_connection as source
-from shortlist.mcp_client import mcp_login, mcp_transport
+from shortlist.mcp_client import browser_sign_in, stdio_transport
+from shortlist.mcp_client import connection as source
 from tests.mcp.conftest import WEATHER, Servers
-from tests.mcp.test_process import environment
+from tests.mcp.test_agent_server import environment
 from tests.pages import read_blocks, read_page
 from tests.server.conftest import Service
 
@@ -45,7 +55,7 @@ def test_every_block_runs_and_prints_what_is_shown(
         (tmp_path / f"{number}.json").write_text(json.dumps(config))
     linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
     assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
-    assert mcp_login.LOGIN_SECONDS == 5 * 60
+    assert browser_sign_in.LOGIN_SECONDS == 5 * 60
     for number, config in enumerate((redacting, holding)):
         added = {"command": "other-server"}
         (tmp_path / f"{number}.json").write_text(
@@ -105,25 +115,30 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     ours, theirs = counted["tokens of our tool definitions"], counted["tokens of all schemas upstream"]
     assert f"They cost {ours:,} tokens" in PROSE
     assert f"cost {theirs:,}: {counted['ratio']} times as many" in PROSE
-    assert f"older than a day, {['four'][dispatch.STARTED_AT_ONCE - 4]} servers at a time" in PROSE
-    assert dispatch.OUTDATED == 24 * 3600
-    assert f"waits up to {dispatch.FIRST_LIST:g} seconds" in PROSE
+    assert f"older than a day, {['four'][dispatch.MOST_STARTS - 4]} servers at a time" in PROSE
+    assert dispatch.LIST_MAX_AGE_SECONDS == 24 * 3600
+    assert f"waits up to {dispatch.FIRST_LIST_SECONDS:g} seconds" in PROSE
     assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
-    assert (upstream.FIRST_PAUSE, upstream.LIST_AGAIN) == (1, 60)
-    seconds = (upstream.START_SECONDS, upstream.CALL_SECONDS, agent_server.FIND_SECONDS, agent_server.ASK_SECONDS)
+    assert (upstream.FIRST_PAUSE_SECONDS, upstream_listing.RELIST_SECONDS) == (1, 60)
+    seconds = (
+        upstream.START_SECONDS,
+        upstream_session.CALL_SECONDS,
+        agent_tools.FIND_SECONDS,
+        agent_tools.ASK_SECONDS,
+    )
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
-    assert f"{mcp_transport.LONGEST_LINE >> 20} MiB for a message" in PROSE
-    assert f"{tool_review.LARGEST:,} characters for a tool's definition and for a result" in PROSE
-    assert tool_review.LARGEST == long_results.LONGEST_RESULT
+    assert f"{stdio_transport.LONGEST_LINE_BYTES >> 20} MiB for a message" in PROSE
+    assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition and for a result" in PROSE
+    assert tool_checks.LONGEST_DEFINITION == long_results.LONGEST_RESULT
     assert f"Beyond {long_results.LONGEST_RESULT:,} characters" in PROSE
     assert f"in parts of {long_results.LONGEST_PART:,} characters" in PROSE
     assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
     assert f"the first {server_offers.MOST_LISTED} of each server" in PROSE
     assert f"{skill_resources.PAGE} a page" in PROSE
-    assert f"{dispatch.UNUSED / 60:g} minutes after its last request" in PROSE
+    assert f"{dispatch.UNUSED_CLIENT_SECONDS / 60:g} minutes after its last request" in PROSE
     assert f"A client has {relay.ANSWER_SECONDS / 60:g} minutes to answer" in PROSE
-    assert f"a schema deeper than {tool_review.DEEPEST} levels" in PROSE
+    assert f"a schema deeper than {tool_checks.MOST_SCHEMA_LEVELS} levels" in PROSE
     assert f"The last {tool_approvals.MOST_FORMS} forms" in PROSE
     assert f"in any case after {tool_approvals.NEW_DAYS} days" in PROSE
     assert f"has more than {tool_changes.LONGEST_VALUE} characters" in PROSE

@@ -18,8 +18,8 @@ from mcp import Client
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from tests.mcp.conftest import PATIENCE, Agent
-from tests.mcp.test_process import over_stdio
+from tests.mcp.conftest import WAIT_SECONDS, Agent
+from tests.mcp.test_agent_server import over_stdio
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 
@@ -64,7 +64,7 @@ def with_process(config: Path, use: Callable[[Agent], Awaitable[T]]) -> T:
     """The result of a conversation with our server in a process of its own, once it knows all tools."""
 
     async def main() -> T:
-        async with asyncio.timeout(3 * PATIENCE), Client(over_stdio(config)) as client:
+        async with asyncio.timeout(3 * WAIT_SECONDS), Client(over_stdio(config)) as client:
             agent = Agent(client)
             while any(row["tools"] is None for row in (await agent("status"))["servers"]):
                 await asyncio.sleep(0.2)

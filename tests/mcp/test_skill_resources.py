@@ -24,7 +24,7 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.skill_resources import EXTENSION, MOST_FILES
-from tests.mcp.conftest import PATIENCE, Agent, with_agent
+from tests.mcp.conftest import WAIT_SECONDS, Agent, with_agent
 
 PNG = b"\x89PNG\r\n\x1a\n\xff"
 
@@ -328,7 +328,7 @@ def test_the_client_of_fastmcp_lists_and_verifies_the_skills(place: Path) -> Non
 
     async def main() -> None:
         ours = StdioTransport(sys.executable, ["-m", "shortlist", "mcp"], env=dict(os.environ))
-        async with asyncio.timeout(PATIENCE), Client(ours, extensions=[SkillsClientExtension()]) as client:
+        async with asyncio.timeout(WAIT_SECONDS), Client(ours, extensions=[SkillsClientExtension()]) as client:
             skills = await client.list_skills()
             assert sorted(one.frontmatter.name for one in skills) == sorted(f"skill-{n}" for n in range(60))
             assert await client.get_skill("skill://skill-7/SKILL.md") in skills

@@ -20,7 +20,7 @@ from shortlist.documents import Skipped
 from shortlist.eval.cases import load_beir, load_cases
 from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp_client.mcp_config import PROJECT_FILES, ConfigurationFile, pending_files
+from shortlist.mcp_client.config_files import PROJECT_FILES, ConfigurationFile, pending_files
 from shortlist.server.llm_settings import load_llm_settings
 from shortlist.sources.folder import count_files
 from tests.safety.bounded import REASONS, UNSAFE, bounded

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import hostile as measured
-from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
+from shortlist.mcp.gateway.tool_checks import LONGEST_DEFINITION, find_risk
 from shortlist.safety.prompt_injection import find_invisible, find_orders
 
 ROWS = measured.written()
@@ -142,7 +142,7 @@ PIECES += [
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
 def test_the_longest_text_is_checked_soon_whatever_it_repeats(piece: str) -> None:
     """Hangs if a pattern backtracks over the whole text."""
-    text = (piece * LARGEST)[:LARGEST]
+    text = (piece * LONGEST_DEFINITION)[:LONGEST_DEFINITION]
     list(find_orders(f"{text} !"))
     find_invisible(text)
 

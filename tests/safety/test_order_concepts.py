@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bench import hostile as measured
-from shortlist.mcp.gateway.tool_approvals import NOT_APPROVED, Known
-from shortlist.mcp.gateway.tool_review import LARGEST, find_risk
+from shortlist.mcp.gateway.tool_approvals import NOT_APPROVED, KnownTools
+from shortlist.mcp.gateway.tool_checks import LONGEST_DEFINITION, find_risk
 from shortlist.safety import order_concepts
 from shortlist.safety.prompt_injection import find_mixed_scripts, find_orders, plain_key, visual_key
 
@@ -125,7 +125,7 @@ PIECES += ["用户 ", "ruf ", "nicht ", "no ", ".ssh/", "DE12 ABCD ", "a.b", "�
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
 def test_the_longest_text_is_checked_soon_whatever_it_repeats(piece: str) -> None:
     """Hangs if a pattern backtracks over the whole text."""
-    list(find_orders(f"{(piece * LARGEST)[:LARGEST]} !"))
+    list(find_orders(f"{(piece * LONGEST_DEFINITION)[:LONGEST_DEFINITION]} !"))
 
 
 def test_the_sets_are_plain_and_small() -> None:
@@ -137,7 +137,7 @@ def test_the_sets_are_plain_and_small() -> None:
 def test_a_tool_that_looks_like_one_of_another_server_is_pending() -> None:
     def review(name: str, others: list[str]) -> str:
         entry = {"name": name, "description": "Reads a file.", "inputSchema": {}}
-        known = Known({}, {"": {"first": time.time()}})
+        known = KnownTools({}, {"": {"first": time.time()}})
         return next(found.reason for _, found in known.review({name: entry}, others))
 
     assert review("read_fiIe", ["read_file"]) == "Its name looks like 'read_file'."

@@ -44,8 +44,8 @@ STARTERS = {
     ("sources/parser_process.py", "subprocess.Popen"),
     ("sources/parser_process.py", "subprocess.run"),  # ps
     ("sources/parser_process.py", "sys.executable"),
-    ("mcp_client/mcp_transport.py", "anyio.open_process"),  # configured servers
-    ("mcp_client/mcp_transport.py", "windows.create_windows_process"),
+    ("mcp_client/stdio_transport.py", "anyio.open_process"),  # configured servers
+    ("mcp_client/stdio_transport.py", "windows.create_windows_process"),
     ("mcp_client/server_watcher.py", "subprocess.Popen"),  # a shell that ends these
 }
 NAMES = {"Popen", "executable", "system", "popen", "fork", "forkpty", "startfile", "posix_spawn", "posix_spawnp"}

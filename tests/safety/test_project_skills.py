@@ -181,7 +181,7 @@ def add_evil(project: Path) -> Path:
 def test_a_skill_with_orders_is_not_served_until_its_project_is_approved(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(collection, "SKILLS_MAX_AGE_SECONDS", 0.0)
     file = add_evil(project)
 
     async def talk(agent: Agent) -> None:

@@ -12,7 +12,7 @@ from shortlist.cli.output import Output
 from shortlist.errors import CorpusNotFound
 from shortlist.index.corpus import Corpus
 from shortlist.library import opening, registry
-from shortlist.mcp_client.mcp_config import pending_files
+from shortlist.mcp_client.config_files import pending_files
 
 
 def apply_learning() -> None:

@@ -20,8 +20,8 @@ from shortlist.errors import InputError
 from shortlist.install import json_text
 from shortlist.install.agent_config import NAME, AgentConfig, Change, Data, UnsafeChange
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.mcp_config import SECONDS, Server, servers_of
-from shortlist.mcp_client.mcp_entries import (
+from shortlist.mcp_client.server_config import TIME_LIMIT_KEYS, ServerConfig, servers_of
+from shortlist.mcp_client.server_entries import (
     ALLOW,
     DENY,
     fingerprint,
@@ -36,7 +36,7 @@ FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
 
 # Keys of an entry that the gateway reads, or that concern only how the agent shows a server or asks before it calls.
 READ = {"command", "args", "env", "cwd", "url", "headers", "oauth", *ALLOW, *DENY}
-READ |= {key for keys in SECONDS.values() for key in keys}
+READ |= {key for keys in TIME_LIMIT_KEYS.values() for key in keys}
 OMITTED = {"alwaysAllow", "alwaysLoad", "autoApprove", "bundled", "description", "disabled", "display_name", "enabled"}
 OMITTED |= {"gallery", "name", "required", "role", "source", "timeout", "trust", "type", "version"}
 
@@ -116,7 +116,7 @@ class Relocation:
         if agent.has_plain_variables:
             converted = _replace_variables(converted)
         server = next(servers_of({"mcpServers": {name: converted}}, self._home, "the configuration"), None)
-        if not isinstance(server, Server):
+        if not isinstance(server, ServerConfig):
             raise ValueError(server.reason if server else "it is not a server")
         return converted
 

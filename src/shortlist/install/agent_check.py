@@ -15,8 +15,8 @@ from shortlist.errors import ShortlistError
 from shortlist.install import find_own_command
 from shortlist.install.agent_config import NAME, AgentConfig
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.mcp_config import Server, runs_shortlist, servers_of
-from shortlist.mcp_client.mcp_entries import command_line, is_off, normalize
+from shortlist.mcp_client.server_config import ServerConfig, runs_shortlist, servers_of
+from shortlist.mcp_client.server_entries import command_line, is_off, normalize
 from shortlist.sources.mcp_tools import read_servers
 
 START_SECONDS = 30.0
@@ -38,7 +38,7 @@ class _Started(NamedTuple):
 
     title: str
     file: Path
-    server: Server
+    server: ServerConfig
     fix: str
     warning: str
 
@@ -105,7 +105,7 @@ def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[Findin
             yield _Started(title, file.path, server, fix, _warn(agent, server, places))
 
 
-def _imports_from_projects(server: Server) -> bool:
+def _imports_from_projects(server: ServerConfig) -> bool:
     """Whether the command runs our module from the working directory if that has one of its name."""
     before, flag, _ = " ".join(server.args).partition(f"-m {NAME}")
     return bool(flag) and not {"-P", "-I"} & set(before.split()) and not server.env.get("PYTHONSAFEPATH")
@@ -120,7 +120,7 @@ def _is_as_written(entry: Any, places: Places) -> bool:
     return command_line(entry) in commands and not plain.get("env") and not plain.get("cwd")
 
 
-def _warn(agent: Agent, server: Server, places: Places) -> str:
+def _warn(agent: Agent, server: ServerConfig, places: Places) -> str:
     """A warning if only a shell has the PATH with which the command is found."""
     path = server.env.get("PATH", DESKTOP_PATHS.get(places.platform))
     if not agent.is_desktop or path is None or shutil.which(server.command, path=path):
@@ -128,5 +128,5 @@ def _warn(agent: Agent, server: Server, places: Places) -> str:
     return f"{agent.title} may not find {server.command}: from the desktop it starts without the PATH of this shell"
 
 
-def _key_of(server: Server) -> tuple[Any, ...]:
+def _key_of(server: ServerConfig) -> tuple[Any, ...]:
     return server.command, server.args, tuple(sorted(server.env.items())), server.cwd

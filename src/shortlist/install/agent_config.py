@@ -23,7 +23,7 @@ from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
 from shortlist.install import json_text, toml_text, yaml_text
-from shortlist.mcp_client.mcp_entries import command_line
+from shortlist.mcp_client.server_entries import command_line
 from shortlist.safety.untrusted_files import LARGEST_DATA, read_regular_file
 
 NAME = "shortlist"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from shortlist.mcp_client.mcp_config import without_comments, without_trailing_commas
+from shortlist.mcp_client.config_files import without_comments, without_trailing_commas
 
 _DECODER = json.JSONDecoder(strict=False)
 

@@ -18,7 +18,7 @@ from shortlist.index.embedders import tools_model
 from shortlist.index.storage.records import batched
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
-from shortlist.mcp.gateway.tool_catalog import Catalog
+from shortlist.mcp.gateway.tool_catalog import ToolCatalog
 from shortlist.sources.mcp_tools import document_of
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ log = logging.getLogger("shortlist")
 
 NAME = "mcp"
 DIGEST = "catalog.digest"
-AT_ONCE = 64  # new tools that our model encodes while the agent waits
-STEP = 16  # of those, tools that are encoded and committed together: a step that was done is never lost
-LATER = 1.0  # seconds before it encodes more of them, so that the first search is answered first
+MOST_FOREGROUND_TOOLS = 64  # new tools that our model encodes while the agent waits
+BATCH_SIZE = 16  # of those, tools that are encoded and committed together: a step that was done is never lost
+BACKGROUND_DELAY_SECONDS = 1.0  # before it encodes more of them, so that the first search is answered first
 RETRY_SECONDS = 60.0  # before the trained model is tried again, which may have failed with the disk
 STOP_SECONDS = 0.4  # to finish a step; what takes longer is given up, which costs no more than that step
 
 
-class ToolIndex:
+class CatalogIndex:
     """The search over the tools that are offered: corpora on disk, in sync with the catalog.
 
     One corpus is ready immediately. The other uses our trained model, which ranks better; if it takes more than a
@@ -43,7 +43,7 @@ class ToolIndex:
     one log of use, which is beside them, since a corpus is deleted when its model changes.
     """
 
-    def __init__(self, folder: Path, catalog: Catalog) -> None:
+    def __init__(self, folder: Path, catalog: ToolCatalog) -> None:
         self._catalog = catalog
         self._lock = threading.Lock()
         usage = UsageLog(folder.with_name(USAGE))
@@ -73,7 +73,7 @@ class ToolIndex:
         if time.monotonic() < self._retry_at or (self._work is not None and self._work.is_alive()):
             return False
         try:
-            if self._trained.digest() is not None or len(self._catalog.list_offered()) <= AT_ONCE:
+            if self._trained.digest() is not None or len(self._catalog.list_offered()) <= MOST_FOREGROUND_TOOLS:
                 self._trained.check_model()
             known = self._trained.digest()
             if known != digest:
@@ -81,7 +81,7 @@ class ToolIndex:
                 if known is not None:
                     difference = self._trained.corpus().compare(self._documents())
                     missing = difference.added + difference.changed
-                if missing > AT_ONCE:
+                if missing > MOST_FOREGROUND_TOOLS:
                     self._work = threading.Thread(target=self._sync_later, args=(digest,), daemon=True)
                     self._work.start()
                     return False
@@ -93,9 +93,9 @@ class ToolIndex:
 
     def _sync_later(self, digest: str) -> None:
         try:
-            if not self._closed.wait(LATER):
+            if not self._closed.wait(BACKGROUND_DELAY_SECONDS):
                 self._trained.check_model()
-                for step in batched(self._documents(), STEP):
+                for step in batched(self._documents(), BATCH_SIZE):
                     self._trained.add(step)
                 self._trained.sync(self._documents(), digest)
         except Exception as error:  # no one waits for this thread
@@ -133,7 +133,7 @@ class _PendingCorpus:
     A tool is found by what was approved of it, or by its name if nothing was: no text that waits has any effect.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: ToolCatalog) -> None:
         self._catalog = catalog
         self._lock = threading.Lock()
         self._corpus: Corpus | None = None

@@ -24,17 +24,17 @@ from shortlist.sources.skills import find_pending
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
     from shortlist.index.storage.usage_log import Learning
-    from shortlist.mcp.catalog_index import ToolIndex
+    from shortlist.mcp.catalog_index import CatalogIndex
 
 TOOLS, SKILLS = "mcp", "skills"
-LEFT_OUT = (TOOLS, SKILLS, "packages")  # unless they are named: upstream tools and skills are served anyway
-LOOK_AGAIN = 60.0  # seconds after which skills are compared with their files again
+EXCLUDED_CORPORA = (TOOLS, SKILLS, "packages")  # unless they are named: upstream tools and skills are served anyway
+SKILLS_MAX_AGE_SECONDS = 60.0  # after which skills are compared with their files again
 MOST_NAMED = 8
 
 
 def is_served(name: str) -> bool:
     """Whether a stored corpus is served to agents by default: not the default index of another project."""
-    return name not in LEFT_OUT and not is_of_another_project(name)
+    return name not in EXCLUDED_CORPORA and not is_of_another_project(name)
 
 
 class CorpusStore(Protocol):
@@ -56,12 +56,11 @@ class StoredCorpora:
 
     def corpus(self, name: str) -> Corpus:
         """An open corpus. A request never builds one: that may take longer than any client waits."""
-        from shortlist.library import registry  # noqa: PLC0415  # slow to load
-        from shortlist.library.opening import describe_unbuilt, open_named  # noqa: PLC0415
+        from shortlist.library import opening, registry  # noqa: PLC0415  # slow to load
 
-        corpus = open_named(name, can_build=False)
+        corpus = opening.open_named(name, can_build=False)
         if corpus.is_empty and registry.find(name):
-            raise describe_unbuilt(name)
+            raise opening.describe_unbuilt(name)
         return corpus
 
     def kinds(self, name: str) -> dict[str, int]:
@@ -80,7 +79,7 @@ class Collection:
         self.gateway, self._store, self._with_skills, self._learning = gateway, store, with_skills, learning
         self._lock = threading.Lock()
         self._opening = threading.Lock()
-        self._tools: ToolIndex | None = None
+        self._tools: CatalogIndex | None = None
         self._is_stopped = False
         self._skills: Corpus | None = None
         self._synced_at = 0.0
@@ -105,8 +104,7 @@ class Collection:
         return found
 
     def _corpus(self, name: str) -> Corpus:
-        if self._learning:
-            shortlist.Corpus.learning = self._learning
+        _set_learning(self._learning)
         if name == TOOLS:
             return self._open_tools().corpus()
         if name == SKILLS and self._with_skills:
@@ -117,11 +115,11 @@ class Collection:
             raise CorpusNotFound(f"{name!r} is not a corpus of this server.{near}")
         return self._store.corpus(name)
 
-    def _open_tools(self) -> ToolIndex:
-        from shortlist.mcp.catalog_index import ToolIndex  # noqa: PLC0415  # slow to load, so it waits for the first search
+    def _open_tools(self) -> CatalogIndex:
+        from shortlist.mcp.catalog_index import CatalogIndex  # noqa: PLC0415  # slow to load, so it waits for the first search
 
         with self._opening:
-            self._tools = self._tools or ToolIndex(self.gateway.tools_folder, self.gateway.catalog)
+            self._tools = self._tools or CatalogIndex(self.gateway.tools_folder, self.gateway.catalog)
             if self._is_stopped:
                 self._tools.stop()
             return self._tools
@@ -137,7 +135,7 @@ class Collection:
         from shortlist.library import registry  # noqa: PLC0415  # slow to load
 
         with self._lock:
-            if self._skills is None or time.monotonic() - self._synced_at > LOOK_AGAIN:
+            if self._skills is None or time.monotonic() - self._synced_at > SKILLS_MAX_AGE_SECONDS:
                 entry = registry.find(SKILLS)
                 assert entry  # it is built in
                 found = list(entry.source())
@@ -193,6 +191,11 @@ class Collection:
         if totals:
             parts.append(f"{count_of(totals.total(), 'document')} ({_list_most(totals)})")
         return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
+
+
+def _set_learning(learning: Learning | None) -> None:
+    """The only place where this package sets how corpora learn; it is a value of the class, so of the process."""
+    shortlist.Corpus.learning = learning or shortlist.Corpus.learning
 
 
 def _list_most(counts: Counter[str]) -> str:

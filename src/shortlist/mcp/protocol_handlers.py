@@ -12,8 +12,8 @@ from mcp.server.lowlevel import Server
 from shortlist.errors import ShortlistError
 from shortlist.mcp.gateway.dispatch import Gateway, current_client
 from shortlist.mcp.gateway.relay import Exchanges
-from shortlist.mcp.gateway.upstream import ServerError
 from shortlist.mcp.skill_resources import PAGE, parse_cursor
+from shortlist.mcp_client.server_failures import ServerError
 
 SERVERS = "servers:"  # at the start of a cursor of a list that began with other entries
 
@@ -32,7 +32,7 @@ def add_handlers(server: Server[Any], gateway: Gateway, exchanges: Exchanges) ->
         async def get() -> Entry:
             name, prompt = gateway.offers.find_prompt(params.name)
             given = types.GetPromptRequestParams(name=prompt["name"], arguments=params.arguments)
-            return await gateway.find_upstream(name).send(types.GetPromptRequest(params=given))
+            return await gateway.send(name, types.GetPromptRequest(params=given))
 
         return complete(await as_error(exchanges.run(context, params, get)))
 
@@ -44,7 +44,7 @@ def add_handlers(server: Server[Any], gateway: Gateway, exchanges: Exchanges) ->
             else:
                 name, ref = gateway.offers.find_template(params.ref.uri), params.ref
             request = types.CompleteRequest(params=params.model_copy(update={"ref": ref, "meta": None}))
-            return await gateway.find_upstream(name).send(request)
+            return await gateway.send(name, request)
 
         return complete(await as_error(send()))
 
@@ -80,7 +80,7 @@ async def read_resource(gateway: Gateway, uri: str) -> Entry:
     name, own = gateway.offers.find_resource(current_client.get(), uri)
     gateway.check_server(name)
     request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=own))
-    return await gateway.find_upstream(name).send(request)
+    return await gateway.send(name, request)
 
 
 async def change_subscription(gateway: Gateway, kind: Any, uri: str) -> None:
@@ -91,7 +91,7 @@ async def change_subscription(gateway: Gateway, kind: Any, uri: str) -> None:
     gateway.check_server(name)
     is_on = kind is types.SubscribeRequest
     params = types.SubscribeRequestParams(uri=own) if is_on else types.UnsubscribeRequestParams(uri=own)
-    await gateway.find_upstream(name).send(kind(params=params))
+    await gateway.send(name, kind(params=params))
     if is_on:
         link.subscribed[name, own] = uri
     else:

@@ -21,7 +21,7 @@ from mcp.server.lowlevel import Server
 from shortlist._text import did_you_mean
 from shortlist.documents import Document
 from shortlist.errors import InputError
-from shortlist.mcp.collection import LOOK_AGAIN, SKILLS, Collection
+from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, split_front_matter
 
@@ -45,7 +45,7 @@ MIME_TYPES |= dict.fromkeys((".yaml", ".yml"), "application/yaml")
 _known_types = mimetypes.MimeTypes()  # the same on every system
 
 
-class Entry(NamedTuple):
+class SkillEntry(NamedTuple):
     """A skill by its path in our namespace, such as "deploy"."""
 
     path: str
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
         return f"{SCHEME}{quote(str(PurePosixPath(self.path, file)))}"
 
 
-class Contents(NamedTuple):
+class SkillContents(NamedTuple):
     """The files that are served of a skill by their relative paths, and its folders, "." first."""
 
     files: dict[str, Path]
@@ -76,7 +76,11 @@ class SkillResources:
     def are_served(self) -> bool:
         return SKILLS in self._collection.names()
 
-    def find_all(self) -> dict[str, Entry]:
+    def browse(self, start: int) -> tuple[list[Document], int]:
+        """A page of the skills, and the number of all."""
+        return self._collection.skills().browse("", start, PAGE)
+
+    def find_all(self) -> dict[str, SkillEntry]:
         """The skills whose names can be part of a URI, by path."""
         documents = self._collection.skills().browse()[0] if self.are_served else []
         return {entry.path: entry for entry in _name_all(documents)}
@@ -85,7 +89,7 @@ class SkillResources:
         """Their URIs, by id in the index."""
         return {one.document.id: one.uri() for one in self.find_all().values()}
 
-    def find(self, uri: str) -> tuple[Entry, str]:
+    def find(self, uri: str) -> tuple[SkillEntry, str]:
         """The innermost skill that a URI is in, and the relative path of the file or folder."""
         entries, path = self.find_all(), PurePosixPath(unquote(uri.removeprefix(SCHEME)))
         if uri.startswith(SCHEME):
@@ -157,7 +161,7 @@ class SkillResources:
         """Declare the extension, and answer its methods."""
         if not self.are_served:
             return
-        fresh = {"ttlMs": int(1000 * LOOK_AGAIN), "cacheScope": "private"}
+        fresh = {"ttlMs": int(1000 * SKILLS_MAX_AGE_SECONDS), "cacheScope": "private"}
 
         async def list_skills(_: Any, params: types.PaginatedRequestParams) -> dict[str, Any]:
             listed, following = await _run(self.page, parse_cursor(params.cursor))
@@ -194,7 +198,7 @@ def guess_type(name: str) -> str | None:
     return MIME_TYPES.get(PurePosixPath(name).suffix.lower()) or _known_types.guess_type(name)[0]
 
 
-def _name_all(documents: Iterable[Document]) -> Iterable[Entry]:
+def _name_all(documents: Iterable[Document]) -> Iterable[SkillEntry]:
     """The paths of skills: the name or, for a skill in the folder of another, the path below that one.
 
     Of several skills with one name, the nearest has it; the paths of the others start with a hash of their folder.
@@ -212,12 +216,12 @@ def _name_all(documents: Iterable[Document]) -> Iterable[Entry]:
         else:
             path = f"{blake2b(os.fsencode(folder), digest_size=4).hexdigest()}/{name}"
         paths[folder] = path
-        yield Entry(path, document)
+        yield SkillEntry(path, document)
 
 
-def _list_contents(folder: Path) -> Contents:
+def _list_contents(folder: Path) -> SkillContents:
     """What is served of a skill: no hidden files, which often contain secrets, and no links that leave the folder."""
-    found, size = Contents({}, {"."}), 0
+    found, size = SkillContents({}, {"."}), 0
     limits = f"{MOST_FILES} files, {MOST_BYTES >> 20} MiB"
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in IGNORED_FOLDERS)
@@ -236,7 +240,7 @@ def _list_contents(folder: Path) -> Contents:
     return found
 
 
-def _describe(entry: Entry) -> dict[str, Any]:
+def _describe(entry: SkillEntry) -> dict[str, Any]:
     """The entry of a skill, from its files as they are now."""
     files = {name: path.read_bytes() for name, path in _list_contents(entry.folder).files.items()}
     if FILE not in files:
@@ -257,7 +261,7 @@ def _describe(entry: Entry) -> dict[str, Any]:
     return {"uri": entry.uri(), "frontmatter": header, "resources": resources}
 
 
-def _check(entry: Entry, text: str) -> str:
+def _check(entry: SkillEntry, text: str) -> str:
     """The origin of a skill that is not approved, else an empty string. An InputError if this text is not served."""
     document = entry.document
     origin, warning = describe_origin(document.metadata, text)

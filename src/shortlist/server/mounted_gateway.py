@@ -12,7 +12,7 @@ from shortlist.errors import InputError, needs_extra
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.gateway.profiles import Choice
+from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.protocols import LLM
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def gateway_app(
     given = {"token": token, "allowed_hosts": tuple(allowed_hosts), "allowed_origins": tuple(allowed_origins)}
     values = {f"server.{key}": value for key, value in given.items()}
     settings = Values(values, dict.fromkeys(values, PROGRAM)).validate()
-    configuration = GatewayConfig(config, choice=Choice(tuple(only), profile))
+    configuration = GatewayConfig(config, choice=ServerChoice(tuple(only), profile))
     configuration.read()  # raises errors now, and not at the first request
 
     def make() -> Any:

@@ -13,9 +13,9 @@ from typing import Any
 from shortlist._projects import folder_name
 from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp_client.mcp_connection import servers_at
+from shortlist.mcp_client.config_files import servers_at
 from shortlist.sources.folder import read_folder
-from shortlist.sources.mcp_tools import TIMEOUT, read_servers
+from shortlist.sources.mcp_tools import TIMEOUT_SECONDS, read_servers
 from shortlist.sources.packages import read_packages
 from shortlist.sources.skills import read_reports, read_skills
 from shortlist.sources.tools.openapi import read_openapi
@@ -120,7 +120,7 @@ class CorpusSource:
         return cls(name or file.stem, "openapi", lambda: read_openapi(file))
 
     @classmethod
-    def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT) -> CorpusSource:
+    def from_mcp(cls, *place: Any, name: str | None = None, timeout: float = TIMEOUT_SECONDS) -> CorpusSource:
         """Tools, prompts and resources of live MCP servers: those of a configuration (a file or a mapping), the one at
         a URL, the one that a command runs or, without arguments, those in the usual files of project and user. A
         command runs only until it has answered. A server has `timeout` seconds unless it has its own limit."""

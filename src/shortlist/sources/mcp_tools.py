@@ -8,80 +8,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import import_extra
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_connection import connect, describe_failure, list_entries, silence_logs
-from shortlist.mcp_client.mcp_transport import Complaints
+from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.sources.structured import to_json
 from shortlist.sources.tools.tool_catalogs import tool_of
 
-TIMEOUT = 30.0
+TIMEOUT_SECONDS = 30.0
 
-# The kind of document, the capability of the server, the request, and the key of the answer.
-LISTS = (
-    ("tool", "tools", "ListToolsRequest", "tools"),
-    ("prompt", "prompts", "ListPromptsRequest", "prompts"),
-    ("resource", "resources", "ListResourcesRequest", "resources"),
-    ("resource", "resources", "ListResourceTemplatesRequest", "resourceTemplates"),
-)
 SHOWN = ("name", "title", "description", "inputSchema", "annotations")
 SIGNED = ("name", "description", "inputSchema", "arguments", "uri", "uriTemplate")
 
 
-def read_servers(servers: Iterator[Server | Problem], timeout: float = TIMEOUT) -> Iterator[Document | Problem]:
+def read_servers(
+    servers: Iterator[ServerConfig | Problem], timeout: float = TIMEOUT_SECONDS
+) -> Iterator[Document | Problem]:
     """What the servers offer, all read at once. One that fails is a Problem whose source is its name, so that a corpus
     keeps the documents of it."""
-    import asyncio  # noqa: PLC0415  # slow to load, and only servers need it
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-
     reachable = []
     for server in servers:
         if isinstance(server, Problem):
             yield server
         else:
             reachable.append(server)
-    if not reachable:
-        return
-    import anyio  # noqa: PLC0415
+    if reachable:
+        import_extra("mcp", "mcp", "Reading MCP servers")  # takes two seconds
+        from shortlist.mcp_client.server_reader import read_all  # noqa: PLC0415  # imports the SDK
 
-    import_extra("mcp", "mcp", "Reading MCP servers")  # takes two seconds
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        yield from anyio.run(_read_all, reachable, timeout)
-    else:  # the caller runs an event loop in this thread
-        with ThreadPoolExecutor(1) as pool:
-            yield from pool.submit(anyio.run, _read_all, reachable, timeout).result()
-
-
-async def _read_all(servers: list[Server], timeout: float) -> list[Document | Problem]:
-    import anyio  # noqa: PLC0415
-
-    async def read(server: Server, items: list[Document | Problem]) -> None:
-        complaints, seconds = Complaints(), server.start_seconds or timeout
-        try:
-            with closing(complaints), anyio.fail_after(seconds):
-                async with connect(server, complaints) as client:
-                    for kind, capability, request, key in LISTS:
-                        if getattr(client.server_capabilities, capability) is not None:
-                            async for entry in list_entries(client, request, key):
-                                if kind != "tool" or server.offers(str(entry["name"])):
-                                    items.append(document_of(server.name, kind, entry))
-        except Exception as error:  # whatever a server does, the others are read
-            items.append(Problem(server.name, describe_failure(server, complaints, error, seconds), server.name))
-
-    silence_logs()
-    results: dict[str, list[Document | Problem]] = {server.name: [] for server in servers}
-    async with anyio.create_task_group() as group:
-        for server in servers:
-            group.start_soon(read, server, results[server.name])
-    return [item for items in results.values() for item in items]
+        yield from read_all(reachable, document_of, timeout)
 
 
 def document_of(server: str, kind: str, entry: dict[str, Any]) -> Document | Problem:

@@ -17,7 +17,7 @@ from shortlist.errors import MissingExtra
 from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.mcp_trust import is_trusted, trust
+from shortlist.mcp_client.project_trust import is_trusted, trust
 
 RESULTS = {
     "added": "{} now starts shortlist",

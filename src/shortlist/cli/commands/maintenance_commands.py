@@ -29,8 +29,8 @@ from shortlist.install.agent_check import check_agents
 from shortlist.install.agents import Places
 from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import INSIDE, GatewayConfig
-from shortlist.mcp_client.mcp_config import OWN_FILE, review_command
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp_client.config_files import OWN_FILE, review_command
 from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.skills import find_pending, read_skills
 
@@ -140,7 +140,7 @@ def _check_skills() -> Iterator[Check]:
 
 def _check_agents() -> Iterator[Check]:
     """The entries of agents that start our MCP server; it starts no other server meanwhile."""
-    yield from (Check(*finding) for finding in check_agents(Places(), {INSIDE: "1"}))
+    yield from (Check(*finding) for finding in check_agents(Places(), {GATEWAY: "1"}))
 
 
 def _check_corpora() -> Iterator[Check]:

@@ -21,11 +21,12 @@ from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.approval_summary import summarize
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, matches_rule
-from shortlist.mcp.gateway.profiles import Choice
+from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.mcp_client import mcp_trust
-from shortlist.mcp_client.mcp_config import OWN_FILE, PROJECT_FILES, ConfigurationFile, outline, project_files
-from shortlist.mcp_client.mcp_tokens import read_sign_ins
+from shortlist.mcp_client import project_trust
+from shortlist.mcp_client.config_files import OWN_FILE, PROJECT_FILES, ConfigurationFile, project_files
+from shortlist.mcp_client.server_config import outline
+from shortlist.mcp_client.token_store import read_sign_ins
 from shortlist.protocols import LLM
 from shortlist.safety.untrusted_files import read_regular_file
 
@@ -59,7 +60,7 @@ def _connect_to_model() -> LLM | None:
 
 
 def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
-    return GatewayConfig(config, choice=Choice(tuple(only), *load_profile(profile)))
+    return GatewayConfig(config, choice=ServerChoice(tuple(only), *load_profile(profile)))
 
 
 def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
@@ -162,8 +163,8 @@ def logout(out: Output, name: str) -> None:
 
 def _import_login() -> ModuleType:
     with needs_extra("mcp", "Signing in to MCP servers"):
-        from shortlist.mcp_client import mcp_login  # noqa: PLC0415
-    return mcp_login
+        from shortlist.mcp_client import browser_sign_in  # noqa: PLC0415
+    return browser_sign_in
 
 
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
@@ -179,7 +180,7 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
             "file": str(file.path),
             "state": "pending" if file in pending else "trusted",
             "servers": [outline(name, entry) for name, entry in file.entries().items()],
-            "diff": mcp_trust.diff_since_approval(file.path, file.content),
+            "diff": project_trust.diff_since_approval(file.path, file.content),
         }
         for file in files
     ]
@@ -189,7 +190,7 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
         out.show(data, lambda screen: screen.show_project_files(rows))
         is_agreed = yes or not pending or out.confirm("Trust what is shown above, exactly as it is now?")
     for file in pending if is_agreed else ():
-        mcp_trust.trust(file.path, file.content)
+        project_trust.trust(file.path, file.content)
         data["trusted"].append(str(file.path))
     if not can_ask:
         out.show(data, lambda screen: screen.show_project_files(rows), data["trusted"])
@@ -216,9 +217,9 @@ def _find_files(path: str | None) -> list[ConfigurationFile]:
 
 def _list_trusted(out: Output) -> None:
     rows = []
-    for file in mcp_trust.approvals():
+    for file in project_trust.approvals():
         try:
-            state = "trusted" if mcp_trust.is_trusted(Path(file), read_regular_file(Path(file))) else "changed"
+            state = "trusted" if project_trust.is_trusted(Path(file), read_regular_file(Path(file))) else "changed"
         except OSError:
             state = "missing"
         rows.append({"file": file, "state": state})
@@ -229,7 +230,7 @@ def _list_trusted(out: Output) -> None:
 def _revoke(out: Output, path: str | None) -> None:
     place = Path(path).expanduser() if path else None
     files = [place, *(place / name for name in PROJECT_FILES)] if place else project_files()
-    revoked = [str(file) for file in files if mcp_trust.revoke(file)]
+    revoked = [str(file) for file in files if project_trust.revoke(file)]
     lines = [f"{file} is no longer trusted." for file in revoked] or ["No approval was found there."]
     out.show({"revoked": revoked}, "\n".join(lines), revoked)
 

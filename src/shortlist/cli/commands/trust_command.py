@@ -13,7 +13,7 @@ from shortlist.cli.confirming import confirm_all, render_requests
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.location import requests_of
-from shortlist.mcp_client.mcp_config import PROJECT_FILES, ConfigurationFile
+from shortlist.mcp_client.config_files import PROJECT_FILES, ConfigurationFile
 from shortlist.safety import confirmations
 from shortlist.safety.confirmations import Confirmation
 from shortlist.server.llm_settings import choose_llm

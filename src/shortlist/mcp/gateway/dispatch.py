@@ -8,34 +8,52 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shortlist._text import count_of
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
+from shortlist.mcp.gateway.client_link import SESSION_HEADER, ClientLink, ClientProfile
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.gateway.relay import SESSION_HEADER, ClientLink, ClientProfile, is_modern
-from shortlist.mcp.gateway.server_offers import Offers
-from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Catalog, Tool, UnknownTool, find_tool
-from shortlist.mcp.gateway.upstream import ServerError, Upstream
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.server_offers import ServerOffers
+from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Tool, ToolCatalog, UnknownTool, find_tool
+from shortlist.mcp.gateway.upstream import Upstream
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.server_failures import ServerError
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
 log = logging.getLogger("shortlist.mcp")
 
-STARTED_AT_ONCE = 4  # in the background; a server that is called starts immediately
-OUTDATED = 24 * 3600.0  # seconds after which a list is read again although the server is not called
-LOOK_AGAIN = 3600.0  # seconds between searches for such lists
-FOLLOW = 2.0  # seconds between checks for changes of the configuration
-FIRST_LIST = 3.0  # seconds that searches wait for a server without a list, once
-GIVE_WAY = 5.0  # seconds after which a server that does not start keeps no other from starting
-UNUSED = 1800.0  # seconds after which the servers of a client over HTTP are closed
-MOST_PRIVATE = 20  # clients over HTTP with servers of their own
+MOST_STARTS = 4  # in the background; a server that is called starts immediately
+LIST_MAX_AGE_SECONDS = 24 * 3600.0  # after which a list is read again although the server is not called
+OUTDATED_CHECK_SECONDS = 3600.0  # between searches for such lists
+CONFIG_POLL_SECONDS = 2.0  # between checks for changes of the configuration
+FIRST_LIST_SECONDS = 3.0  # that searches wait for a server without a list, once
+START_SLOT_SECONDS = 5.0  # after which a server that does not start keeps no other from starting
+UNUSED_CLIENT_SECONDS = 1800.0  # after which the servers of a client over HTTP are closed
+MOST_PRIVATE_CLIENTS = 20  # clients over HTTP with servers of their own
 
 # The client of this request among those that have servers of their own; empty for all others.
 current_client: ContextVar[str] = ContextVar("current_client", default="")
+
+
+class CallOutcome(NamedTuple):
+    """The tool that was called, the result as its server returned it and, if that is an error, what is wrong with the
+    arguments."""
+
+    tool: Tool
+    result: dict[str, Any]
+    explanation: str = ""
+
+
+class CallFailed(SourceError):
+    """The server of a tool did not answer a call."""
+
+    def __init__(self, message: str, tool: Tool) -> None:
+        super().__init__(message)
+        self.tool = tool
 
 
 class Gateway:
@@ -51,8 +69,8 @@ class Gateway:
         self.home, self.tools_folder = config.home, config.tools
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self._active, self._left_out = found.active, found.left_out
-        self.catalog = Catalog(found.servers, found.permissions)
-        self.offers = Offers(found.servers, found.permissions)
+        self.catalog = ToolCatalog(found.servers, found.permissions)
+        self.offers = ServerOffers(found.servers, found.permissions)
         self.link = ClientLink(lambda: asyncio.gather(*(one.send_roots_changed() for one in self._upstreams.values())))
         self._upstreams = {server.name: self._make_upstream(server) for server in found.servers}
         self._private: dict[str, PrivateServers] = {}  # by client, the latest last
@@ -61,11 +79,13 @@ class Gateway:
         self._reloading = asyncio.Lock()
         self._woken = 0.0
 
-    def _make_upstream(self, server: Server) -> Upstream:
+    def _make_upstream(self, server: ServerConfig) -> Upstream:
         return Upstream(server, self.catalog, self.offers, self.link)
 
-    def meet(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Learn from a request who the client is. Over stdio, all servers are started for the one client.
+    def identify_client(self, context: ServerRequestContext[Any, Any], *, has_back_channel: bool) -> None:
+        """Learn from a request who the client is, and whether it can be reached between its requests.
+
+        Over stdio, all servers are started for the one client.
 
         Over HTTP, clients share servers. A client that servers may ask has servers of its own: a question does not say
         which request it is about, and must not reach another client.
@@ -86,7 +106,7 @@ class Gateway:
             private.used_at = time.monotonic()
             link = private.link
         current_client.set(key)
-        if not is_modern(context) and (key or context.request is None):
+        if has_back_channel and (key or context.request is None):
             link.session = context.session
 
     def find_link(self) -> ClientLink | None:
@@ -120,9 +140,9 @@ class Gateway:
 
     async def _close_unused(self) -> None:
         """Close the servers of clients that are gone."""
-        oldest = time.monotonic() - UNUSED
+        oldest = time.monotonic() - UNUSED_CLIENT_SECONDS
         gone = [key for key, one in self._private.items() if one.used_at < oldest]
-        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE)]
+        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE_CLIENTS)]
         await asyncio.gather(*(self._private.pop(key).close() for key in dict.fromkeys(gone)))
 
     async def reload(self) -> None:
@@ -157,7 +177,7 @@ class Gateway:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(FOLLOW)
+            await asyncio.sleep(CONFIG_POLL_SECONDS)
             try:
                 await self.reload()
                 await self._close_unused()
@@ -169,13 +189,13 @@ class Gateway:
         now = time.time()
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch())
-        if self._starting is None or (self._starting.done() and now - self._woken > LOOK_AGAIN):
+        if self._starting is None or (self._starting.done() and now - self._woken > OUTDATED_CHECK_SECONDS):
             self._woken = now
             self._starting = asyncio.create_task(self.refresh(self._find_outdated(self._upstreams)))
 
     def _find_outdated(self, names: Iterable[str]) -> list[str]:
         """The servers whose list is missing or old."""
-        oldest, listings = time.time() - OUTDATED, self.catalog.listings
+        oldest, listings = time.time() - LIST_MAX_AGE_SECONDS, self.catalog.listings
         return [name for name in names if name not in listings or listings[name].at < oldest]
 
     def _find_unlisted(self) -> list[Upstream]:
@@ -190,7 +210,7 @@ class Gateway:
             unlisted += private.start_unlisted(self._upstreams.values())
         now = asyncio.get_running_loop().time()
         for one in unlisted:
-            one.awaited_until = one.awaited_until or now + FIRST_LIST
+            one.awaited_until = one.awaited_until or now + FIRST_LIST_SECONDS
             if one.state in ("idle", "starting") and one.awaited_until > now:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(one.awaited_until):
@@ -199,7 +219,7 @@ class Gateway:
 
     async def refresh(self, names: Iterable[str] | None = None) -> None:
         """Ask these servers, by default all, for their tools now."""
-        gate = asyncio.Semaphore(STARTED_AT_ONCE)
+        gate = asyncio.Semaphore(MOST_STARTS)
 
         async def refresh(one: Upstream) -> None:
             with contextlib.suppress(SourceError):  # its status has the reason
@@ -208,7 +228,7 @@ class Gateway:
         async def refresh_in_turn(one: Upstream) -> None:
             async with gate:
                 refreshing = asyncio.create_task(refresh(one))
-                await asyncio.wait([refreshing], timeout=GIVE_WAY)
+                await asyncio.wait([refreshing], timeout=START_SLOT_SECONDS)
             await refreshing
 
         wanted = self._upstreams if names is None else names
@@ -235,45 +255,50 @@ class Gateway:
         """The server that the name of a tool begins with."""
         return next((one for name, one in self._upstreams.items() if _is_of(name, tool)), None)
 
-    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> tuple[dict[str, Any], str]:
-        """Call an approved tool; the result of its server and, if that is an error, what is wrong with the arguments.
+    async def send(self, server: str, request: Any) -> dict[str, Any]:
+        """The result of a request to a server, as it returned it."""
+        session = await self.find_upstream(server).connect()
+        return await session.send(request)
+
+    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> CallOutcome:
+        """Call an approved tool. If its server does not answer, the error is a CallFailed.
 
         Whether to accept arguments is for the server to decide; if it does not, and they do not match its schema, the
-        error is an InputError or comes with an explanation.
+        error is an InputError or the outcome has an explanation.
 
         With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
         """
         await self.reload()
+        tool = await self._find_or_wait(name)
+        _check_access(tool, only_reads)
+        parsed = parse_arguments(tool.id, arguments)
         try:
-            tool = await asyncio.to_thread(self.find, name)
+            session = await self.find_upstream(tool.server).refresh()
+        except SourceError as error:
+            raise CallFailed(f"{tool.id} is not available. {error}", tool) from None
+        if self.catalog.tools.get(tool.id) is not tool:  # a list was read since then, so it may have changed
+            tool = self.find(tool.id)
+            _check_access(tool, only_reads)
+        try:
+            result = await session.call(tool.name, parsed)
+        except SourceError as error:
+            if isinstance(error, ServerError) and (reason := await _explain(tool, parsed)):
+                raise InputError(f"{error} {reason}") from None
+            raise CallFailed(str(error), tool) from None
+        self.offers.remember_links(current_client.get(), tool.server, result)
+        return CallOutcome(tool, result, await _explain(tool, parsed) if result.get("isError") else "")
+
+    async def _find_or_wait(self, name: str) -> Tool:
+        """The offered tool of this name, after a wait for servers without a list if no other has it."""
+        try:
+            return await asyncio.to_thread(self.find, name)
         except (UnknownTool, SourceError):
             if not self._find_unlisted():
                 raise
-            if one := self._find_named(name):
-                one.start()  # again, if it failed too often
-            await self.wait_for_lists()
-            tool = await asyncio.to_thread(self.find, name)
-        _check_access(tool, only_reads)
-        parsed = parse_arguments(tool.id, arguments)
-        upstream = self.find_upstream(tool.server)
-        try:
-            await upstream.refresh()
-        except SourceError as error:
-            raise SourceError(f"{tool.id} is not available. {error}") from None
-        tool = self.find(tool.id)  # it may have changed since the catalog was written
-        _check_access(tool, only_reads)
-
-        async def explain() -> str:
-            return await asyncio.to_thread(explain_problems, tool.id, tool.schema, parsed)
-
-        try:
-            result = await upstream.call(tool.name, parsed)
-        except ServerError as error:
-            if reason := await explain():
-                raise InputError(f"{error} {reason}") from None
-            raise
-        self.offers.remember_links(current_client.get(), tool.server, result)
-        return result, await explain() if result.get("isError") else ""
+        if named := self._find_named(name):
+            named.start()  # again, if it failed too often
+        await self.wait_for_lists()
+        return await asyncio.to_thread(self.find, name)
 
     def status(self) -> list[dict[str, Any]]:
         """Each server: its state, the number of its tools, and its problem, if any."""
@@ -308,7 +333,7 @@ class Gateway:
         return {"profile": shown | {"left_out": list(self._left_out)}} if shown or self._left_out else {}
 
     def empty_notes(self) -> list[str]:
-        """How to add servers, if there is none and no problem or pending file is the reason."""
+        """Setup hint for a gateway without servers."""
         if self._left_out and not self._upstreams:
             return [
                 f"The profile leaves out {count_of(len(self._left_out), 'server')}: {', '.join(self._left_out[:5])}."
@@ -343,7 +368,7 @@ class Gateway:
 class PrivateServers:
     """The servers of one client, which are started when they are first needed."""
 
-    def __init__(self, catalog: Catalog, offers: Offers, profile: ClientProfile) -> None:
+    def __init__(self, catalog: ToolCatalog, offers: ServerOffers, profile: ClientProfile) -> None:
         self._catalog, self._offers = catalog, offers
         self.link = ClientLink(self._send_roots_changed, profile)
         self.upstreams: dict[str, Upstream] = {}
@@ -352,7 +377,7 @@ class PrivateServers:
     async def _send_roots_changed(self) -> None:
         await asyncio.gather(*(one.send_roots_changed() for one in self.upstreams.values()))
 
-    def find(self, server: Server) -> Upstream:
+    def find(self, server: ServerConfig) -> Upstream:
         if server.name not in self.upstreams:
             self.upstreams[server.name] = Upstream(server, self._catalog, self._offers, self.link)
         return self.upstreams[server.name]
@@ -365,7 +390,7 @@ class PrivateServers:
             one.start()
         return found
 
-    def remove_others(self, servers: Mapping[str, Server]) -> list[Upstream]:
+    def remove_others(self, servers: Mapping[str, ServerConfig]) -> list[Upstream]:
         """Remove the servers that are no longer configured like this, to be closed."""
         names = [name for name, one in self.upstreams.items() if servers.get(name) != one.server]
         return [self.upstreams.pop(name) for name in names]
@@ -377,6 +402,11 @@ class PrivateServers:
 def _is_of(server: str, tool: str) -> bool:
     """Whether the name of a tool begins with this server."""
     return tool.removeprefix("mcp__").startswith(tuple(server + end for end in SEPARATORS))
+
+
+async def _explain(tool: Tool, arguments: dict[str, Any]) -> str:
+    """What is wrong with the arguments of a call, by the schema of the tool; empty if nothing is."""
+    return await asyncio.to_thread(explain_problems, tool.id, tool.schema, arguments)
 
 
 def _check_access(tool: Tool, only_reads: bool) -> None:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -17,21 +16,17 @@ from shortlist._paths import config_dir, data_dir
 from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
-from shortlist.mcp.gateway.profiles import Active, Choice, Profiles, find_unknown, resolve
-from shortlist.mcp_client import mcp_config
-from shortlist.mcp_client.mcp_config import (
+from shortlist.mcp.gateway.profiles import ActiveProfile, Profiles, ServerChoice, find_unknown, hash_text, resolve
+from shortlist.mcp_client.config_files import OWN_FILE, ConfigurationFile, PendingFile, possible_files
+from shortlist.mcp_client.project_trust import key_of, trust_file
+from shortlist.mcp_client.server_config import (
     NEW_TOOLS,
-    OWN_FILE,
-    ConfigurationFile,
-    Pending,
-    Server,
+    ServerConfig,
     read_new_tools,
     read_redacts_results,
+    runs_shortlist,
 )
-from shortlist.mcp_client.mcp_tokens import SignIn, key_of_sign_in, read_sign_ins, token_file
-from shortlist.mcp_client.mcp_trust import key_of, trust_file
-
-INSIDE = GATEWAY
+from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
 
 Access = Literal["read", "write", "never"]
 
@@ -65,15 +60,15 @@ def matches_rule(name: str, access: str | None, server: str, tool: str) -> bool:
     return name in (server, id) or fnmatchcase(id, name)
 
 
-class Configured(NamedTuple):
+class ConfiguredServers(NamedTuple):
     """The servers, project files that are pending approval, problems with other files, the user's permissions, and what
     is chosen of the servers, with the names of those that are left out."""
 
-    servers: tuple[Server, ...] = ()
-    pending: tuple[Pending, ...] = ()
+    servers: tuple[ServerConfig, ...] = ()
+    pending: tuple[PendingFile, ...] = ()
     problems: tuple[Problem, ...] = ()
     permissions: Permissions = Permissions()
-    active: Active = Active()
+    active: ActiveProfile = ActiveProfile()
     left_out: tuple[str, ...] = ()
 
 
@@ -90,32 +85,32 @@ class GatewayConfig:
         *,
         needs_trust: bool = False,
         has_servers: bool = True,
-        choice: Choice | None = None,
+        choice: ServerChoice | None = None,
     ) -> None:
         self._given = [Path(file).expanduser() for file in files]
-        self.needs_trust, self._has_servers, self._choice = needs_trust, has_servers, choice or Choice()
+        self.needs_trust, self._has_servers, self._choice = needs_trust, has_servers, choice or ServerChoice()
         self._profiles = Profiles()  # as they were last read
-        self._paths = self._given or mcp_config.possible_files()
+        self._paths = self._given or possible_files()
         place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
         self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # The folder for the data of this configuration, and in it that of the index of the chosen tools.
-        self.home = data_dir() / "mcp" / _hash(key)
-        self.tools = self.home / (f"tools-{_hash(repr(choice))}" if self._choice != Choice() else "tools")
+        self.home = data_dir() / "mcp" / hash_text(key)
+        self.tools = self.home / (f"tools-{self._choice.digest()}" if self._choice != ServerChoice() else "tools")
 
     def stamp(self) -> tuple[int, ...]:
         """A value that changes with any of the files, with the approvals, and with the sign-ins."""
         return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file(), token_file())
 
-    def read(self, *, strict: bool = True) -> Configured:
+    def read(self, *, strict: bool = True) -> ConfiguredServers:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
         given and `strict`, an error."""
         if not self._has_servers:
-            return Configured()
-        if read_variable(INSIDE):
+            return ConfiguredServers()
+        if read_variable(GATEWAY):
             reason = "Another gateway started this one and connects to the servers itself."
-            return Configured(problems=(Problem(INSIDE, reason),))
-        found: dict[str, Server | Problem] = {}
+            return ConfiguredServers(problems=(Problem(GATEWAY, reason),))
+        found: dict[str, ServerConfig | Problem] = {}
         sign_ins: dict[str, SignIn] = {}
         with contextlib.suppress(SourceError):  # a server that needs them reports it
             sign_ins = read_sign_ins()
@@ -123,19 +118,19 @@ class GatewayConfig:
             for item in self._read_file(path, strict):
                 if isinstance(item, Problem):
                     found.setdefault(item.id, item)
-                elif not mcp_config.runs_shortlist([item.command, *item.args]):
+                elif not runs_shortlist([item.command, *item.args]):
                     id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
-                    found.setdefault(item.name, replace(item, env={**item.env, INSIDE: "1"}, sign_in=id))
+                    found.setdefault(item.name, replace(item, env={**item.env, GATEWAY: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]
         try:
             permissions = self._read_permissions()
         except SourceError as error:
             permissions = Permissions((("*", "never"),))  # the unreadable rules may deny anything
             problems.append(Problem("permissions", f"{error} No tool can be called until this is fixed."))
-        pending = tuple(item for item in problems if isinstance(item, Pending))
+        pending = tuple(item for item in problems if isinstance(item, PendingFile))
         defaults, problem = self._read_defaults()
         problems += [problem] if problem else []
-        servers = [self._apply(defaults, item) for item in found.values() if isinstance(item, Server)]
+        servers = [self._apply(defaults, item) for item in found.values() if isinstance(item, ServerConfig)]
         active = self._read_choice(strict)
         unknown = find_unknown(self._choice.only, found)
         if unknown and strict and not pending:  # else it may be one of those
@@ -144,16 +139,16 @@ class GatewayConfig:
             (name for names in active.sets for name in names if name not in self._choice.only), found
         )
         problems += [Problem("profile", sentence) for sentence in (active.problem, *unknown) if sentence]
-        return Configured(
+        return ConfiguredServers(
             tuple(server for server in servers if active.includes(server.name)),
             pending,
-            tuple(item for item in problems if not isinstance(item, Pending)),
+            tuple(item for item in problems if not isinstance(item, PendingFile)),
             permissions,
             active,
             tuple(server.name for server in servers if not active.includes(server.name)),
         )
 
-    def _read_choice(self, strict: bool) -> Active:
+    def _read_choice(self, strict: bool) -> ActiveProfile:
         """What is chosen of the servers: none, if that is not known.
 
         Profiles that cannot be read while the gateway runs stay as they were.
@@ -168,9 +163,11 @@ class GatewayConfig:
         except (InputError, SourceError) as error:
             if strict and self._choice.profile:
                 raise
-            return Active(self._choice.profile, sets=((),), problem=f"{error} No server is used until this is fixed.")
+            return ActiveProfile(
+                self._choice.profile, sets=((),), problem=f"{error} No server is used until this is fixed."
+            )
 
-    def _read_file(self, path: Path, strict: bool) -> list[Server | Problem]:
+    def _read_file(self, path: Path, strict: bool) -> list[ServerConfig | Problem]:
         if not self._given and not path.exists():
             return []
         try:
@@ -213,7 +210,7 @@ class GatewayConfig:
             return (NEW_TOOLS[-1], True), Problem("settings", reason)
         return (new_tools or "notify", redacts), None
 
-    def _apply(self, defaults: tuple[str, bool | None], server: Server) -> Server:
+    def _apply(self, defaults: tuple[str, bool | None], server: ServerConfig) -> ServerConfig:
         """A server with the defaults of the user. What a project configures can only be stricter."""
         new_tools, redacts = server.new_tools or defaults[0], server.redacts_results
         if server.project is not None or self.needs_trust:
@@ -227,7 +224,3 @@ class GatewayConfig:
             file = ConfigurationFile(path) if path.is_file() else None
             if file and file.project is None:
                 yield path, file.data
-
-
-def _hash(text: str) -> str:
-    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

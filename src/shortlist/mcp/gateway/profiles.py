@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from shortlist._text import did_you_mean
@@ -12,12 +13,16 @@ from shortlist.errors import InputError, SourceError
 ALL = "all"  # the profile of all servers
 
 
-class Choice(NamedTuple):
+class ServerChoice(NamedTuple):
     """What is chosen of the configured servers; by default all, or the profile that the user's file names."""
 
     only: tuple[str, ...] = ()  # names or patterns of servers
     profile: str = ""  # that the user chose
     narrowed_to: str = ""  # the profile that a file of the project names
+
+    def digest(self) -> str:
+        """A hash in the name of a folder on disk, so the text that it covers never changes."""
+        return hash_text(f"Choice(only={self.only!r}, profile={self.profile!r}, narrowed_to={self.narrowed_to!r})")
 
 
 class Profiles(NamedTuple):
@@ -46,7 +51,7 @@ class Profiles(NamedTuple):
         raise InputError(f"{name!r} is not a profile.{known} Profiles are defined under 'profiles' in mcp.json.")
 
 
-class Active(NamedTuple):
+class ActiveProfile(NamedTuple):
     """The choice in force: the name of the user's profile, the one that the project narrows it to, and all sets that a
     server must be in."""
 
@@ -59,7 +64,11 @@ class Active(NamedTuple):
         return all(any(fnmatchcase(server, pattern) for pattern in patterns) for patterns in self.sets)
 
 
-def resolve(choice: Choice, profiles: Profiles) -> Active:
+def hash_text(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def resolve(choice: ServerChoice, profiles: Profiles) -> ActiveProfile:
     """The choice in force. An unknown profile that the user chose is an error; one that a project names is a problem.
 
     A profile that the user chose for this run counts alone. Otherwise a project may narrow the user's default, which is
@@ -69,11 +78,11 @@ def resolve(choice: Choice, profiles: Profiles) -> Active:
     sets: list[Sequence[str]] = [choice.only] if choice.only else []
     sets += [profiles.servers_of(profile)] if profile else []
     if not choice.narrowed_to or choice.profile:
-        return Active(profile, sets=tuple(sets))
+        return ActiveProfile(profile, sets=tuple(sets))
     try:
-        return Active(profile, choice.narrowed_to, (*sets, profiles.servers_of(choice.narrowed_to)))
+        return ActiveProfile(profile, choice.narrowed_to, (*sets, profiles.servers_of(choice.narrowed_to)))
     except InputError as error:
-        return Active(profile, sets=tuple(sets), problem=f"{error} The settings of the project name it.")
+        return ActiveProfile(profile, sets=tuple(sets), problem=f"{error} The settings of the project name it.")
 
 
 def find_unknown(names: Iterable[str], servers: Collection[str]) -> list[str]:

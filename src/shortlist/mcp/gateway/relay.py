@@ -1,111 +1,44 @@
-"""The clients of the gateway, as the servers behind it see them: named, asked and informed.
+"""Relays elicitation, sampling, logging and roots between clients and the servers behind the gateway.
 
 Since 2026, the protocol has no requests from a server to a client: a question is the result of the client's request,
 which the client then sends again with the answer. An `Exchange` translates: to the server behind the gateway, it is one
-request that takes a while.
+request that takes a while. Imports the SDK.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import json
 import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, cast, get_args
+
+import mcp_types
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import (
+    LOG_LEVEL_META_KEY,
+    ErrorData,
+    InputRequiredResult,
+    ListRootsResult,
+    LoggingLevel,
+    LoggingMessageNotificationParams,
+    RequestId,
+    Root,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from shortlist.errors import InputError
+from shortlist.mcp.gateway.client_link import SESSION_HEADER, Roots
 
-if TYPE_CHECKING:
-    from mcp.server.context import ServerRequestContext
-    from mcp.server.session import ServerSession
-    from mcp_types import ErrorData, ListRootsResult, LoggingLevel, LoggingMessageNotificationParams, Root
-
-ROOTS_SECONDS = 5.0  # for the client to list its roots
 ANSWER_SECONDS = 600.0  # for a person or a model to answer a question of a server
 MOST_EXCHANGES = 100  # that wait for their clients
-SESSION_HEADER = "mcp-session-id"
-RELAYED = ("elicitation", "sampling")  # the capabilities of a client that servers can use through the gateway
 
 Answer = Any  # a result of the SDK, or an ErrorData
-
-
-@dataclass(frozen=True, slots=True)
-class ClientProfile:
-    """What a server learns about a client: its name, and what it can be asked, as JSON."""
-
-    name: str = ""
-    version: str = ""
-    capabilities: str = "{}"
-
-    @classmethod
-    def of(cls, session: ServerSession) -> ClientProfile:
-        declared, params = session.client_capabilities, session.client_params
-        can = declared.model_dump(by_alias=True, mode="json", exclude_none=True, include={*RELAYED}) if declared else {}
-        name, version = (params.client_info.name, params.client_info.version) if params else ("", "")
-        return cls(name, version, json.dumps(can, sort_keys=True))
-
-    @property
-    def variant(self) -> str:
-        """A word for what the client can be asked: servers offer other tools depending on it."""
-        can = json.loads(self.capabilities)
-        return "_".join("-".join([name, *sorted(parts)]) for name, parts in sorted(can.items()))
-
-
-class Roots:
-    """The folders that servers may work in: the roots of the client or, if it has none, the working directory."""
-
-    def __init__(self, on_change: Callable[[], Awaitable[Any]]) -> None:
-        self._on_change = on_change
-        self._request: asyncio.Task[None] | None = None
-        self._known: list[Root] | None = None
-
-    def request(self, session: ServerSession) -> None:
-        """Ask the client for its roots, if it has any and accepts requests."""
-        capabilities = session.client_capabilities
-        if capabilities and capabilities.roots and session.can_send_request:
-            self._request = asyncio.create_task(self._send_request(session))
-
-    async def list_for(self, folder: Path | None) -> ListRootsResult:
-        """The roots for a server that runs in a folder, by default the working directory."""
-        from mcp_types import ListRootsResult, Root  # noqa: PLC0415  # slow to load
-
-        if self._request:
-            await asyncio.wait([self._request])
-        folder = folder or Path.cwd()
-        own = Root.model_validate({"uri": folder.as_uri(), "name": folder.name or None})
-        return ListRootsResult(roots=self._known or [own])
-
-    async def _send_request(self, session: ServerSession) -> None:
-        import mcp_types  # noqa: PLC0415
-
-        with contextlib.suppress(Exception):  # whatever a client does, the working directory remains
-            async with asyncio.timeout(ROOTS_SECONDS):
-                answer = await session.send_request(mcp_types.ListRootsRequest(), mcp_types.ListRootsResult)
-            if answer.roots != self._known:
-                self._known = answer.roots
-                await self._on_change()
-
-
-class ClientLink:
-    """The client that some connections to servers are for: who it is, and what it hears between its requests."""
-
-    def __init__(self, on_roots: Callable[[], Awaitable[Any]], profile: ClientProfile | None = None) -> None:
-        self.profile = profile or ClientProfile()
-        self.roots = Roots(on_roots)
-        self.session: ServerSession | None = None
-        self.level: LoggingLevel | None = None
-        self.subscribed: dict[tuple[str, str], str] = {}  # by server and its URI, the URI that the client used
-
-    async def notify(self, send: Callable[[ServerSession], Awaitable[None]]) -> None:
-        """Send something unasked, if the client can be reached."""
-        if self.session:
-            with contextlib.suppress(Exception):  # it may be gone
-                await send(self.session)
 
 
 class Caller:
@@ -119,11 +52,9 @@ class Caller:
         return "progress_token" in (self.context.meta or {})
 
     @property
-    def level(self) -> Any:
+    def level(self) -> LoggingLevel | None:
         """The least severe log messages that the request asks for, since 2026."""
-        from mcp_types import LOG_LEVEL_META_KEY  # noqa: PLC0415
-
-        return (self.context.meta or {}).get(LOG_LEVEL_META_KEY)
+        return cast("LoggingLevel | None", (self.context.meta or {}).get(LOG_LEVEL_META_KEY))
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
         await self.context.session.report_progress(progress, total, message)
@@ -134,10 +65,6 @@ class Caller:
 
     async def ask(self, request: Any) -> Answer:
         """The answer of the client to a request of a server."""
-        import mcp_types  # noqa: PLC0415
-        from mcp import MCPError  # noqa: PLC0415
-        from mcp.shared.message import ServerMessageMetadata  # noqa: PLC0415
-
         kinds: dict[str, Any] = {
             "elicitation/create": mcp_types.ElicitResult,
             "roots/list": mcp_types.ListRootsResult,
@@ -232,8 +159,6 @@ class Exchanges:
         self._waiting[state] = exchange
         while len(self._waiting) > MOST_EXCHANGES:
             self._stop(next(iter(self._waiting)))
-        from mcp_types import InputRequiredResult  # noqa: PLC0415
-
         return InputRequiredResult(input_requests=questions, request_state=state)
 
     def _stop(self, state: str) -> None:
@@ -257,28 +182,40 @@ def key_of(context: ServerRequestContext[Any, Any]) -> str:
     return f"session {client.host if client else ''} {session}" if session else f"request {secrets.token_hex(8)}"
 
 
+def request_roots(roots: Roots, session: ServerSession) -> None:
+    """Ask the client for its roots, if it has any and accepts requests."""
+
+    async def read() -> list[Root]:
+        return (await session.send_request(mcp_types.ListRootsRequest(), ListRootsResult)).roots
+
+    capabilities = session.client_capabilities
+    if capabilities and capabilities.roots and session.can_send_request:
+        roots.request(read)
+
+
+async def list_roots(roots: Roots, folder: Path | None) -> ListRootsResult:
+    """The roots of the client or, if it has none, the folder of a server, by default the working directory."""
+    folder = folder or Path.cwd()
+    own = Root.model_validate({"uri": folder.as_uri(), "name": folder.name or None})
+    return ListRootsResult(roots=await roots.list_known() or [own])
+
+
 def is_modern(context: ServerRequestContext[Any, Any]) -> bool:
     """Whether a request is of a version of the protocol without requests to clients."""
-    from mcp_types.version import MODERN_PROTOCOL_VERSIONS  # noqa: PLC0415
-
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def refuse(reason: str) -> ErrorData:
-    from mcp_types import INVALID_REQUEST, ErrorData  # noqa: PLC0415
-
-    return ErrorData(code=INVALID_REQUEST, message=reason)
+    return ErrorData(code=mcp_types.INVALID_REQUEST, message=reason)
 
 
-async def send_log(session: ServerSession, params: LoggingMessageNotificationParams, request_id: Any = None) -> None:
-    from mcp_types import LoggingMessageNotification  # noqa: PLC0415
-
-    await session.send_notification(LoggingMessageNotification(params=params), request_id)
+async def send_log(
+    session: ServerSession, params: LoggingMessageNotificationParams, request_id: RequestId | None = None
+) -> None:
+    await session.send_notification(mcp_types.LoggingMessageNotification(params=params), request_id)
 
 
 def is_as_severe(level: str, least: str) -> bool:
     """Whether log messages of a level are wanted by a client that wants those of another one and more severe ones."""
-    from mcp_types import LoggingLevel  # noqa: PLC0415
-
     levels = get_args(LoggingLevel)  # the least severe one first
     return least not in levels or levels.index(level) >= levels.index(least)

@@ -18,8 +18,8 @@ from shortlist._paths import make_folder
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import Permissions
 from shortlist.mcp.gateway.tool_approvals import path_of
-from shortlist.mcp.gateway.tool_review import find_defect, find_risk
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_checks import find_defect, find_risk
+from shortlist.mcp_client.server_config import ServerConfig
 
 FORMAT = 1
 SCHEME = "shortlist-server://"  # before the name of a server and a URI of it
@@ -36,22 +36,22 @@ LISTS = (
 Entry = dict[str, Any]
 
 
-class Offered(NamedTuple):
+class ServerOffer(NamedTuple):
     """An entry of a server."""
 
     server: str
     entry: Entry
 
 
-class Offers:
+class ServerOffers:
     """What some servers offer besides tools. Methods may be called from any thread."""
 
-    def __init__(self, servers: Sequence[Server], permissions: Permissions) -> None:
+    def __init__(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
         self._lock = threading.Lock()
         self._links: dict[tuple[str, str], str] = {}  # the server of a URI that a client received
         self.configure(servers, permissions)
 
-    def configure(self, servers: Sequence[Server], permissions: Permissions) -> None:
+    def configure(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
         with self._lock:
             self._paths = {server.name: path_of(server, "offers") for server in servers}
             self._permissions = permissions
@@ -59,7 +59,7 @@ class Offers:
             self._lists: dict[str, dict[str, list[Entry]]] = {}
             self.hidden: Counter[str] = Counter()  # entries by server
 
-    def update(self, server: Server, lists: Mapping[str, Sequence[Entry]]) -> bool:
+    def update(self, server: ServerConfig, lists: Mapping[str, Sequence[Entry]]) -> bool:
         """Store what a server offers now; whether that is new."""
         path = path_of(server, "offers")
         written = json.dumps({"format": FORMAT, "server": server.name, **lists})
@@ -92,17 +92,17 @@ class Offers:
             return False
         return self._permissions.access(server, entry["name"], None) != "never"
 
-    def list_all(self, key: str) -> list[Offered]:
+    def list_all(self, key: str) -> list[ServerOffer]:
         """The entries of a list of all servers."""
         with self._lock:
             self._reload()
-            return [Offered(name, entry) for name, lists in self._lists.items() for entry in lists.get(key, ())]
+            return [ServerOffer(name, entry) for name, lists in self._lists.items() for entry in lists.get(key, ())]
 
     def list_prompts(self) -> list[Entry]:
         """The prompts of all servers, each with the name of its server before its own."""
         return [entry | {"name": f"{server}/{entry['name']}"} for server, entry in self.list_all("prompts")]
 
-    def find_prompt(self, name: str) -> Offered:
+    def find_prompt(self, name: str) -> ServerOffer:
         server, _, prompt = name.partition("/")
         for offered in self.list_all("prompts"):
             if (offered.server, offered.entry["name"]) == (server, prompt):

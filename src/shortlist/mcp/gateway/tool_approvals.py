@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from shortlist._files import JsonFile
 from shortlist._paths import data_dir
 from shortlist.errors import SourceError
-from shortlist.mcp.gateway.tool_changes import Change, find_changes
-from shortlist.mcp.gateway.tool_review import find_risk
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_changes import DefinitionChange, find_changes
+from shortlist.mcp.gateway.tool_checks import find_risk
+from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.safety.prompt_injection import plain_key, visual_key
 
 FORMAT, HISTORY_FORMAT = 2, 1
@@ -32,11 +32,11 @@ NOT_APPROVED = "It was not approved."
 Entry = dict[str, Any]
 
 
-class Review(NamedTuple):
+class ToolReview(NamedTuple):
     """Why a tool is pending approval, if it is, what changed in it (all of a new one), and since which approval."""
 
     reason: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[DefinitionChange, ...] = ()
     approved: Entry | None = None
 
     @property
@@ -46,7 +46,7 @@ class Review(NamedTuple):
         return self.reason.startswith(CHANGED) and all(change.is_extra for change in waiting)
 
 
-class Known(NamedTuple):
+class KnownTools(NamedTuple):
     """The approved form of each tool of a server, and the record of each: its earlier `forms`, and since when it is
     `new`. The record of no name has the time of the `first` list. A problem means that nothing is known."""
 
@@ -81,7 +81,7 @@ class Known(NamedTuple):
             self.history[name] = record | {"forms": earlier}
         self.approved[name] = entry
 
-    def review(self, tools: Mapping[str, Entry], others: Iterable[str]) -> Iterator[tuple[str, Review]]:
+    def review(self, tools: Mapping[str, Entry], others: Iterable[str]) -> Iterator[tuple[str, ToolReview]]:
         """The tools of a list by name. `others` are the names of tools of other servers.
 
         Servers share names, so a name that differs from one of these in case or separators only is harmless.
@@ -101,7 +101,7 @@ class Known(NamedTuple):
         for name, entry in tools.items():
             forms = self.forms(name)
             if entry in forms:
-                yield name, Review()
+                yield name, ToolReview()
             elif forms:
                 first = find_look(name)
                 risk = find_risk(entry, first)
@@ -110,39 +110,39 @@ class Known(NamedTuple):
             else:
                 reason = self.problem or find_risk(entry, find_look(name))
                 everything = (replace(change, waits=True) for change in find_changes({"name": name}, entry))
-                yield name, Review(reason or (NEW if self.is_later else NOT_APPROVED), tuple(everything))
+                yield name, ToolReview(reason or (NEW if self.is_later else NOT_APPROVED), tuple(everything))
 
 
-def _compare(approved: Entry, now: Entry, risk: str) -> Review:
+def _compare(approved: Entry, now: Entry, risk: str) -> ToolReview:
     changes = tuple(find_changes(approved, now))
     parts = dict.fromkeys(change.top for change in changes if change.waits)
-    return Review(risk or (f"{CHANGED}: {', '.join(parts)}." if parts else ""), changes, approved)
+    return ToolReview(risk or (f"{CHANGED}: {', '.join(parts)}." if parts else ""), changes, approved)
 
 
 class Approvals:
     """The files with what is approved of a server."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerConfig) -> None:
         repair = ", so no tool of this server is approved. Repair it, or move it away and approve the tools again."
         self._approved = JsonFile(path_of(server, "approved"), FORMAT, "tools", repair, server=server.name)
         repair = ", so only the latest form of a tool is approved. Repair it, or move it away."
         self._history = JsonFile(path_of(server, "history"), HISTORY_FORMAT, "tools", repair, server=server.name)
         self.paths = self._approved.path, self._history.path
 
-    def read(self) -> Known:
+    def read(self) -> KnownTools:
         try:
             approved = self._approved.read()
         except SourceError as error:
-            return Known({}, {}, str(error))
+            return KnownTools({}, {}, str(error))
         try:
-            return Known(approved, self._history.read())
+            return KnownTools(approved, self._history.read())
         except SourceError as error:
-            return Known(approved, {}, str(error))
+            return KnownTools(approved, {}, str(error))
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[Known]:
+    def _changing(self) -> Iterator[KnownTools]:
         with self._approved.changing() as approved, self._history.changing() as history:
-            yield Known(approved, history)
+            yield KnownTools(approved, history)
 
     def approve(self, entries: Iterable[Entry]) -> None:
         with self._changing() as known:
@@ -171,11 +171,11 @@ def hash_of(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-def key_of_server(server: Server) -> str:
+def key_of_server(server: ServerConfig) -> str:
     """The start of the names of files about a server: another program under the same name is another server."""
     return hash_of([server.name, server.identity])
 
 
-def path_of(server: Server, what: str) -> Path:
+def path_of(server: ServerConfig, what: str) -> Path:
     """A file about a server."""
     return data_dir() / "mcp" / "servers" / f"{key_of_server(server)}.{what}.json"

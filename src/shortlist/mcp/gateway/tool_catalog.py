@@ -26,9 +26,9 @@ from shortlist._text import closest, count_of, printable
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
 from shortlist.mcp.gateway.tool_approvals import Approvals, Entry, hash_of, key_of_server, path_of
-from shortlist.mcp.gateway.tool_changes import Change
-from shortlist.mcp.gateway.tool_review import describe_name, find_defect
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp.gateway.tool_changes import DefinitionChange
+from shortlist.mcp.gateway.tool_checks import describe_name, find_defect
+from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.safety.prompt_injection import visual_key
 
 log = logging.getLogger("shortlist.mcp")
@@ -60,7 +60,7 @@ class Tool:
     entry: Entry
     access: Access = "write"
     pending: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[DefinitionChange, ...] = ()
     is_usable: bool = False  # although it is pending
     is_new: bool = False  # added to a known server, and not yet approved by the user
     approved: Entry | None = None  # the form that was last approved, if any was
@@ -102,14 +102,14 @@ class Listing(NamedTuple):
     refused: dict[str, str]
 
 
-class Catalog:
+class ToolCatalog:
     """The tools of some servers. Methods may be called from any thread.
 
     What a server offers depends on what its client can be asked, so there is a list for each such variant. The catalog
     has the tools of all of them, or those for one client.
     """
 
-    def __init__(self, servers: Sequence[Server], permissions: Permissions) -> None:
+    def __init__(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
         self._lock = threading.Lock()
         self._variant: str | None = None
         self.configure(servers, permissions)
@@ -126,7 +126,7 @@ class Catalog:
                     self._stamps.pop(name, None)  # so that it is read again
         self.reload()
 
-    def configure(self, servers: Sequence[Server], permissions: Permissions) -> None:
+    def configure(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
         """Contain the tools of these servers from now on."""
         with self._lock:
             self.servers = {server.name: server for server in servers}
@@ -168,7 +168,7 @@ class Catalog:
         counted = count_of(len(new), "new tool")
         return f"{counted} of known servers: {', '.join(named)}{more}. The user can review this: shortlist mcp approve"
 
-    def update(self, server: Server, entries: Iterable[Mapping[str, Any]], variant: str = "") -> None:
+    def update(self, server: ServerConfig, entries: Iterable[Mapping[str, Any]], variant: str = "") -> None:
         """Store what a server offers now, and approve what is new or changed in a harmless way."""
         tools: dict[str, Entry] = {}
         refused: dict[str, str] = {}
@@ -201,7 +201,7 @@ class Catalog:
         if has_news:
             log.warning("%s", self.announce([tool for tool in self.list_new() if tool.server == server.name]))
 
-    def record_failure(self, server: Server, reason: str) -> None:
+    def record_failure(self, server: ServerConfig, reason: str) -> None:
         """Store why the last attempt to start a server failed, until it lists its tools."""
         path = path_of(server, "failed")
         with contextlib.suppress(OSError):
@@ -309,7 +309,7 @@ def _suggest(name: str, ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(keys[key] for key in closest(visual_key(name[:200]), keys, MOST_SUGGESTIONS)))
 
 
-def _listing_of(server: Server, variant: str) -> Path:
+def _listing_of(server: ServerConfig, variant: str) -> Path:
     return path_of(server, f"listed-{variant}" if variant else "listed")
 
 

@@ -40,7 +40,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DefinitionChange:
     """One part of a definition that changed; None is a part that is missing."""
 
     part: str
@@ -85,7 +85,7 @@ class Change:
         return {"part": self.part, "waits": self.waits, "diff": self.diff()}
 
 
-def find_changes(approved: Entry, now: Entry) -> Iterator[Change]:
+def find_changes(approved: Entry, now: Entry) -> Iterator[DefinitionChange]:
     """What changed in a tool since it was approved."""
     known = set(_read_words(" ".join(collect_texts(approved))))
     for key, before, after in _find_differences(approved, now):
@@ -98,13 +98,13 @@ def find_changes(approved: Entry, now: Entry) -> Iterator[Change]:
             yield _compare_texts(key, key, before, after, known)
 
 
-def _compare_texts(key: str, part: str, before: Any, after: Any, known: set[str]) -> Change:
+def _compare_texts(key: str, part: str, before: Any, after: Any, known: set[str]) -> DefinitionChange:
     if key == "title":
-        return Change(part, before, after, not _is_label(after, known), is_extra=True)
-    return Change(part, before, after, waits=key != "description" or not is_only_removed(before, after))
+        return DefinitionChange(part, before, after, not _is_label(after, known), is_extra=True)
+    return DefinitionChange(part, before, after, waits=key != "description" or not is_only_removed(before, after))
 
 
-def _find_annotation_changes(before: Entry, after: Entry, known: set[str]) -> Iterator[Change]:
+def _find_annotation_changes(before: Entry, after: Entry, known: set[str]) -> Iterator[DefinitionChange]:
     old_hints, new_hints = _complete_hints(before), _complete_hints(after)
     if True in (old_hints["readOnlyHint"], new_hints["readOnlyHint"]):  # beside it, these have no meaning
         for key in ("destructiveHint", "idempotentHint"):
@@ -115,7 +115,7 @@ def _find_annotation_changes(before: Entry, after: Entry, known: set[str]) -> It
             yield _compare_texts(key, part, old, new, known)
         else:
             is_claim = new != HINTS[key]  # that the tool does less
-            yield Change(part, old, new, waits=not is_claim or key in _ASKED_FOR, is_extra=is_claim)
+            yield DefinitionChange(part, old, new, waits=not is_claim or key in _ASKED_FOR, is_extra=is_claim)
 
 
 def _complete_hints(given: Entry) -> dict[str, Any]:
@@ -130,13 +130,13 @@ class _SchemaComparison:
         self.top, self.root, self._known = top, root, known
         self._is_input = top == "input"
 
-    def find(self, before: Any, after: Any, where: str) -> Iterator[Change]:
+    def find(self, before: Any, after: Any, where: str) -> Iterator[DefinitionChange]:
         if not isinstance(before, Mapping) or not isinstance(after, Mapping):
             if before != after:
-                yield Change(where, before, after, waits=True)
+                yield DefinitionChange(where, before, after, waits=True)
             return
         if not after and not self._is_input:
-            yield Change(where, before, after, waits=False)
+            yield DefinitionChange(where, before, after, waits=False)
             return
         for key, old, new in _find_differences(before, after):
             kinds = {type(value) for value in (old, new) if value}
@@ -150,28 +150,32 @@ class _SchemaComparison:
             elif key in ("description", "title"):
                 yield _compare_texts(key, part, old, new, self._known | set(_read_words(where)))
             elif key in _LIMITS:
-                yield Change(part, old, new, not self._is_limit(key, old, new, after), is_extra=True)
+                yield DefinitionChange(part, old, new, not self._is_limit(key, old, new, after), is_extra=True)
             elif key == "required":
                 added = _select_names(new) - _select_names(old)
-                yield Change(part, old, new, waits=bool(added) and self._is_input)
+                yield DefinitionChange(part, old, new, waits=bool(added) and self._is_input)
             elif key == "type":
-                yield Change(
+                yield DefinitionChange(
                     part, old, new, old is not None and (new is None or not _read_types(new) <= _read_types(old))
                 )
             else:
-                yield Change(part, old, new, key != "additionalProperties" or not isinstance(new, bool | None))
+                yield DefinitionChange(
+                    part, old, new, key != "additionalProperties" or not isinstance(new, bool | None)
+                )
 
-    def _find_named(self, old: Entry, new: Entry, where: str) -> Iterator[Change]:
+    def _find_named(self, old: Entry, new: Entry, where: str) -> Iterator[DefinitionChange]:
         for name in dict.fromkeys((*old, *new)):
             part = f"{where}.{name}"
             if name in old and name in new:
                 yield from self.find(old[name], new[name], part)
             elif name in old:
-                yield Change(part, old[name], None, waits=self._is_input)
+                yield DefinitionChange(part, old[name], None, waits=self._is_input)
             else:  # a new parameter is optional, unless `required` names it
-                yield Change(part, None, new[name], not (_is_value(name) and self._is_plain(new[name], part)), True)
+                yield DefinitionChange(
+                    part, None, new[name], not (_is_value(name) and self._is_plain(new[name], part)), True
+                )
 
-    def _find_listed(self, key: str, old: list[Any], new: list[Any], where: str) -> Iterator[Change]:
+    def _find_listed(self, key: str, old: list[Any], new: list[Any], where: str) -> Iterator[DefinitionChange]:
         """Alternatives that are only in one of the lists; in a tuple, the order counts."""
         gone, added = old, list(enumerate(new))
         if key != "prefixItems":
@@ -182,7 +186,7 @@ class _SchemaComparison:
         else:
             is_extra = not gone or not added
             is_plain = all(self._is_plain(one, where) for _, one in added)
-            yield Change(f"{where}.{key}", old, new, waits=not (is_extra and is_plain), is_extra=is_extra)
+            yield DefinitionChange(f"{where}.{key}", old, new, waits=not (is_extra and is_plain), is_extra=is_extra)
 
     def _is_limit(self, key: str, old: Any, new: Any, schema: Entry) -> bool:
         """Whether a changed limit has no text in it, and leaves no free text where there was none."""

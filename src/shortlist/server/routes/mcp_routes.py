@@ -23,11 +23,11 @@ from shortlist._settings import PROGRAM, ProfileChoice, Settings
 from shortlist.errors import MissingExtra, ShortlistError, needs_extra
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.mcp.collection import SKILLS, Collection, is_served
+from shortlist.mcp.gateway.client_link import SESSION_HEADER
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.gateway.profiles import Choice
-from shortlist.mcp.gateway.relay import SESSION_HEADER
-from shortlist.mcp_client.mcp_config import approve_command, review_command
+from shortlist.mcp.gateway.profiles import ServerChoice
+from shortlist.mcp_client.config_files import approve_command, review_command
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints
@@ -232,7 +232,7 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
     is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
     # A settings file may come with a cloned folder, so files that it names need approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
-    choice = Choice((), *ProfileChoice.of(settings))
+    choice = ServerChoice((), *ProfileChoice.of(settings))
     configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
 
     def make() -> Managers:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shortlist.mcp.gateway import tool_approvals, upstream
+from shortlist.mcp.gateway import tool_approvals, upstream_listing
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from tests.mcp.conftest import (
@@ -35,7 +35,7 @@ DAY = 24 * 3600.0
 
 @pytest.fixture(autouse=True)
 def list_before_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)
 
 
 def records() -> Iterator[Path]:

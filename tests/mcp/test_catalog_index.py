@@ -17,27 +17,27 @@ import shortlist
 from shortlist.errors import EmbedderError
 from shortlist.index.embedders import named, tools_model
 from shortlist.mcp import catalog_index
-from shortlist.mcp.catalog_index import ToolIndex
+from shortlist.mcp.catalog_index import CatalogIndex
 from shortlist.mcp.gateway.gateway_config import Permissions
-from shortlist.mcp.gateway.tool_catalog import Catalog
-from shortlist.mcp_client.mcp_config import Server
-from tests.mcp.conftest import PATIENCE, tool
+from shortlist.mcp.gateway.tool_catalog import ToolCatalog
+from shortlist.mcp_client.server_config import ServerConfig
+from tests.mcp.conftest import WAIT_SECONDS, tool
 
 pytestmark = pytest.mark.extras
 
-SERVER = Server("office", command="office")
+SERVER = ServerConfig("office", command="office")
 
 
 @pytest.fixture
-def catalog() -> Catalog:
-    made = Catalog([SERVER], Permissions())
+def catalog() -> ToolCatalog:
+    made = ToolCatalog([SERVER], Permissions())
     made.update(SERVER, [tool(f"job_{at}", f"Does job number {at}.") for at in range(5)])
     return made
 
 
 @pytest.fixture
-def index(tmp_path: Path, catalog: Catalog) -> Iterator[ToolIndex]:
-    made = ToolIndex(tmp_path / "tools", catalog)
+def index(tmp_path: Path, catalog: ToolCatalog) -> Iterator[CatalogIndex]:
+    made = CatalogIndex(tmp_path / "tools", catalog)
     yield made
     made.close()
 
@@ -46,20 +46,20 @@ def model_of(corpus: shortlist.Corpus) -> str:
     return corpus.config.embedder
 
 
-def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: ToolIndex) -> None:
+def test_a_few_tools_are_encoded_by_the_trained_model_immediately(index: CatalogIndex) -> None:
     corpus = index.corpus()
     assert model_of(corpus) == "tools"
     assert len(corpus) == 5
 
 
 def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
-    index: ToolIndex, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    index: CatalogIndex, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog_index, "AT_ONCE", 2)
+    monkeypatch.setattr(catalog_index, "MOST_FOREGROUND_TOOLS", 2)
     may_go_on, encode = threading.Event(), tools_model.ToolsEmbedder.encode_documents
 
     def slowly(self: tools_model.ToolsEmbedder, texts: list[str]) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        assert may_go_on.wait(PATIENCE)
+        assert may_go_on.wait(WAIT_SECONDS)
         return encode(self, texts)
 
     monkeypatch.setattr(tools_model.ToolsEmbedder, "encode_documents", slowly)
@@ -68,7 +68,7 @@ def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
     assert model_of(index.corpus()) == "default"
     may_go_on.set()
     assert index._work
-    index._work.join(PATIENCE)
+    index._work.join(WAIT_SECONDS)
     better = index.corpus()
     assert (model_of(better), len(better)) == ("tools", 5)
     catalog.update(SERVER, [tool("job_0", "Does job number 0."), tool("water_plants", "Waters the plants.")])
@@ -77,9 +77,14 @@ def test_many_tools_are_found_immediately_and_ranked_better_a_little_later(
 
 
 def test_closing_does_not_wait_for_the_sync_and_the_next_index_encodes_only_the_rest(
-    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("AT_ONCE", 2), ("STEP", 2), ("LATER", 0.0), ("STOP_SECONDS", 0.01)):
+    for name, value in (
+        ("MOST_FOREGROUND_TOOLS", 2),
+        ("BATCH_SIZE", 2),
+        ("BACKGROUND_DELAY_SECONDS", 0.0),
+        ("STOP_SECONDS", 0.01),
+    ):
         monkeypatch.setattr(catalog_index, name, value)
     encoded: list[str] = []
     reached, may_go_on, encode = threading.Event(), threading.Event(), tools_model.ToolsEmbedder.encode_documents
@@ -88,42 +93,42 @@ def test_closing_does_not_wait_for_the_sync_and_the_next_index_encodes_only_the_
         encoded.extend(texts)
         if len(encoded) == 4:
             reached.set()
-            assert may_go_on.wait(PATIENCE)
+            assert may_go_on.wait(WAIT_SECONDS)
         return encode(self, texts)
 
     monkeypatch.setattr(tools_model.ToolsEmbedder, "encode_documents", noted)
-    index = ToolIndex(tmp_path / "tools", catalog)
+    index = CatalogIndex(tmp_path / "tools", catalog)
     index.corpus()
-    assert reached.wait(PATIENCE)
+    assert reached.wait(WAIT_SECONDS)
     index.close()
     assert index._work
     assert index._work.is_alive()
     with shortlist.open_corpus(tmp_path / "tools-trained") as committed:
         assert len(committed) == 2
     may_go_on.set()
-    index._work.join(PATIENCE)
+    index._work.join(WAIT_SECONDS)
     index.close()
     with shortlist.open_corpus(tmp_path / "tools-trained") as committed:
         assert len(committed) == 4
-    again = ToolIndex(tmp_path / "tools", catalog)
+    again = CatalogIndex(tmp_path / "tools", catalog)
     assert model_of(again.corpus()) == "default"
     assert again._work
-    again._work.join(PATIENCE)
+    again._work.join(WAIT_SECONDS)
     assert (model_of(again.corpus()), len(again.corpus())) == ("tools", 5)
     assert len(encoded) == len(set(encoded)) == 5
     again.close()
 
 
 def test_a_corpus_of_an_older_model_is_rebuilt(
-    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = ToolIndex(tmp_path / "tools", catalog)
+    first = CatalogIndex(tmp_path / "tools", catalog)
     name = first.corpus().config.embedder_name
     first.close()
     newer = tools_model.ToolsEmbedder()
     newer.name = "tools#newer"
     monkeypatch.setattr(named, "_bundled", lambda spec: newer if spec == "tools" else named._NAMES[spec]())
-    second = ToolIndex(tmp_path / "tools", catalog)
+    second = CatalogIndex(tmp_path / "tools", catalog)
     corpus = second.corpus()
     assert name != corpus.config.embedder_name == "tools#newer"
     assert len(corpus) == 5
@@ -131,11 +136,11 @@ def test_a_corpus_of_an_older_model_is_rebuilt(
 
 
 def test_what_was_learned_survives_another_model_and_the_deletion_of_the_corpus(
-    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(tools_model, "default_for_tools", lambda *_: "default")
-        first = ToolIndex(tmp_path / "tools", catalog)
+        first = CatalogIndex(tmp_path / "tools", catalog)
         first.corpus().learn("sweep the yard", "office/job_3")
         first.close()
 
@@ -143,7 +148,7 @@ def test_what_was_learned_survives_another_model_and_the_deletion_of_the_corpus(
     newer.name = "tools#newer"
     for bundled in (named._bundled, lambda spec: newer if spec == "tools" else named._NAMES[spec]()):
         monkeypatch.setattr(named, "_bundled", bundled)
-        index = ToolIndex(tmp_path / "tools", catalog)
+        index = CatalogIndex(tmp_path / "tools", catalog)
         corpus = index.corpus()
         assert model_of(corpus) == "tools"
         assert [hit.id for hit in shortlist.search(corpus, "sweep the yard") if hit.signals["learned"] > 0] == [
@@ -154,18 +159,18 @@ def test_what_was_learned_survives_another_model_and_the_deletion_of_the_corpus(
 
 
 def test_without_onnxruntime_tools_are_found_by_the_static_table(
-    tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
-    index = ToolIndex(tmp_path / "tools", catalog)
+    index = CatalogIndex(tmp_path / "tools", catalog)
     assert model_of(index.corpus()) == "default"
     assert not (tmp_path / "tools-trained").exists()
     index.close()
 
 
 def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
-    index: ToolIndex, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    index: CatalogIndex, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails() -> None:
         raise EmbedderError("The model cannot be loaded: too old")
@@ -180,7 +185,7 @@ def test_a_model_that_cannot_be_loaded_is_logged_once_and_tools_are_still_found(
 
 
 def test_the_trained_model_is_tried_again_a_while_after_it_failed(
-    index: ToolIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    index: CatalogIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     in_the_way = tmp_path / "tools-trained"
     in_the_way.write_text("not a folder")

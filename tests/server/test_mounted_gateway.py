@@ -18,7 +18,7 @@ from starlette.routing import Mount, Route
 
 import shortlist
 from shortlist import InputError
-from tests.mcp.conftest import HEADERS, PATIENCE, REQUEST, WEATHER, Servers
+from tests.mcp.conftest import HEADERS, REQUEST, WAIT_SECONDS, WEATHER, Servers
 
 TOKEN = "s3cret-token"
 ALLOWED = {"Authorization": f"Bearer {TOKEN}"}
@@ -60,9 +60,9 @@ def test_tools_are_found_and_called_through_it_with_the_official_client(gateway:
     app = Starlette(routes=[Mount("/mcp", gateway)], lifespan=lifespan)
 
     async def main() -> None:
-        async with asyncio.timeout(PATIENCE), app.router.lifespan_context(app):
+        async with asyncio.timeout(WAIT_SECONDS), app.router.lifespan_context(app):
             transport = httpx2.ASGITransport(app)
-            http = httpx2.AsyncClient(transport=transport, headers=ALLOWED, timeout=PATIENCE)
+            http = httpx2.AsyncClient(transport=transport, headers=ALLOWED, timeout=WAIT_SECONDS)
             async with http, Client(streamable_http_client("http://localhost/mcp/", http_client=http)) as client:
                 found = await client.call_tool("discover", {"query": "will it rain"})
                 assert [item["id"] for item in found.structured_content["results"]] == ["weather/get_forecast"]

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from shortlist.errors import SourceError
-from shortlist.mcp_client import mcp_login
-from shortlist.mcp_client.mcp_endpoints import check_endpoint
+from shortlist.mcp_client import browser_sign_in
+from shortlist.mcp_client.sign_in_endpoints import check_endpoint
 from tests.index.engines.conftest import listening
-from tests.mcp.authorization import protected_server, visit
 from tests.mcp.conftest import Servers
-from tests.mcp.test_sign_in import configure, log_in, open_with, try_log_in
+from tests.mcp_client.authorization import protected_server, visit
+from tests.mcp_client.test_browser_sign_in import configure, log_in, open_with, try_log_in
 
 CANARY = "canary-of-an-internal-service"
 
@@ -197,7 +197,7 @@ def test_every_address_of_a_name_counts(
 def test_a_fixed_callback_port_is_listened_to_at_both_addresses_of_this_machine(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not mcp_login._has_ipv6():
+    if not browser_sign_in._has_ipv6():
         pytest.skip("this machine has no address ::1")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

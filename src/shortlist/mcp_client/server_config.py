@@ -1,29 +1,21 @@
-"""Configured MCP servers: which files name them, how each is reached, and which files are pending approval."""
+"""The configuration of one MCP server: how it is reached, and which of its tools may be used."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from shortlist._paths import config_dir
-from shortlist._plain import MAX_DEPTH, is_deeper
-from shortlist._projects import project_folders
 from shortlist._redact import Secret, redact, redact_words, secrets_in_url, secrets_in_words
-from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import SourceError
-from shortlist.mcp_client.mcp_entries import (
+from shortlist.mcp_client.server_entries import (
     ALLOW,
     DENY,
     command_line,
@@ -32,25 +24,14 @@ from shortlist.mcp_client.mcp_entries import (
     normalize,
     tool_patterns,
 )
-from shortlist.mcp_client.mcp_trust import is_trusted, key_of
-from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 
-OWN_FILE = "mcp.json"  # in our configuration directory
 KEYS = ("mcpServers", "servers", "mcp_servers")
-PROJECT_FILES = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml")
-# The user's files: the variable that names their folder, the folder otherwise, below the home folder, and the name.
-USER_FILES = (
-    ("CLAUDE_CONFIG_DIR", "", ".claude.json"),
-    ("", ".cursor", "mcp.json"),
-    ("CODEX_HOME", ".codex", "config.toml"),
-)
-APPLICATION_FILES = ("Claude/claude_desktop_config.json", "Code/User/mcp.json")
 
 # The settings for a sign-in, in snake case; several programs write them in camel case.
 OAUTH = ("client_id", "client_secret", "client_metadata_url", "scopes", "callback_port")
 
 VALUES: dict[str, type] = {"url": str, "command": str, "cwd": str, "env": Mapping, "headers": Mapping, "args": list}
-SECONDS = {
+TIME_LIMIT_KEYS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
     "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
 }
@@ -59,13 +40,11 @@ NEW_TOOLS = ("allow", "notify", "hold")  # the strictest last
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
-_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerConfig:
     """How a server is reached: by a command that runs it, or at a URL."""
 
     name: str
@@ -112,160 +91,10 @@ class Server:
         return [*words, *secrets_in_words([self.command, *self.args]), *secrets_in_url(self.url)]
 
 
-@dataclass(frozen=True, slots=True)
-class Pending(Problem):
-    """A project's file that names servers, whose present content the user has not approved."""
-
-    servers: int = 0
-
-
-def review_command(path: Path | str) -> str:
-    """The command with which the user reviews a project's file."""
-    return f"shortlist mcp trust {shlex.quote(printable(str(path), '?'))}"
-
-
-def approve_command(tool: str, server: Server) -> str:
-    """The command with which the user approves a tool, in any folder; quoted, as the server chose the name."""
-    return _command("approve", tool, server)
-
-
-def sign_in_command(server: Server, scopes: str = "") -> str:
-    """The command with which the user signs in to a server, in any folder."""
-    return _command("login", server.name, server, *(("--scopes", scopes) if scopes else ()))
-
-
-def _command(act: str, name: str, server: Server, *options: str) -> str:
-    is_usual = server.file is None or server.file.resolve() in user_files()
-    config = () if is_usual else ("--config", str(server.file))
-    return shlex.join(printable(word, "?") for word in ("shortlist", "mcp", act, name, *options, *config))
-
-
-class ConfigurationFile:
-    """A file that names servers, read once: what is checked is what is used."""
-
-    def __init__(self, path: Path, *, needs_trust: bool = False) -> None:
-        self.path = Path(key_of(path))
-        self.project = project_of(self.path)
-        self._needs_trust = needs_trust or self.project is not None
-        try:
-            largest = LARGEST_TEXT if self._needs_trust else LARGEST_DATA  # some agents store their history, too
-            self.content = read_regular_file(path.expanduser(), limit=largest)
-        except OSError as error:
-            raise SourceError(f"The configuration {path} cannot be read: {error.strerror}.") from None
-
-    @cached_property
-    def data(self) -> Mapping[str, Any]:
-        try:
-            text = self.content.decode("utf-8-sig")
-            is_toml = self.path.suffix == ".toml"
-            data = tomllib.loads(text) if is_toml else json.loads(without_trailing_commas(without_comments(text)))
-            if not isinstance(data, Mapping):
-                raise ValueError("it is not a mapping")
-            if is_deeper(data):
-                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-        except (ValueError, RecursionError) as error:
-            raise SourceError(f"The configuration {self.path} cannot be read: {error}.") from None
-        return data
-
-    @property
-    def names_servers(self) -> bool:
-        """Whether it has a list of servers; the settings of a program may have none."""
-        return bool(self.data.keys() & set(KEYS))
-
-    def entries(self) -> dict[str, Any]:
-        """The servers, with variables as written, without disabled ones and without shortlist itself."""
-        entries = _find_entries(self.data, str(self.path)).items()
-        return {str(name): entry for name, entry in entries if not runs_shortlist(command_line(entry))}
-
-    @cached_property
-    def is_trusted(self) -> bool:
-        return not self._needs_trust or is_trusted(self.path, self.content)
-
-    def pending(self) -> Pending | None:
-        """The servers that are pending the user's approval, if any are."""
-        count = 0 if self.is_trusted else len(self.entries())
-        pending = count_of(count, "MCP server", "is pending approval")
-        reason = f"{pending} in {printable(str(self.path), '?')}. The user can review them: {review_command(self.path)}"
-        return Pending(str(self.path), reason, str(self.path), count) if count else None
-
-    def servers(self) -> Iterator[Server | Problem]:
-        """Its servers with variables expanded; of a file that is not trusted only what is pending."""
-        if not self.is_trusted:
-            yield from filter(None, [self.pending()])
-            return
-        # Relative paths start at the project or, in a file of the user, at the working directory.
-        for server in servers_of(self.data, self.project or Path.cwd(), str(self.path)):
-            yield replace(server, file=self.path, project=self.project) if isinstance(server, Server) else server
-
-
-def user_files() -> list[Path]:
-    """The possible configuration files of the user, ours first."""
-    from platformdirs import user_config_path  # noqa: PLC0415  # only where configurations are read
-
-    applications = [user_config_path(roaming=True) / name for name in APPLICATION_FILES]
-    agents = [
-        Path(os.environ.get(variable) or Path.home() / folder).expanduser() / name
-        for variable, folder, name in USER_FILES
-    ]
-    return [place.resolve() for place in (config_dir() / OWN_FILE, *agents, *applications)]
-
-
-def project_files() -> list[Path]:
-    """The possible configuration files of the current project."""
-    places = [folder / name for folder in project_folders() for name in PROJECT_FILES]
-    return [place for place in places if project_of(place)]
-
-
-def possible_files() -> list[Path]:
-    """The possible configuration files: our own, those of the project, those of the user's agents."""
-    own, *agents = user_files()
-    return list(dict.fromkeys((own, *project_files(), *agents)))
-
-
-def project_of(path: Path) -> Path | None:
-    """The folder of the project that a file belongs to; None for a file of the user."""
-    if path.resolve() in user_files():
-        return None
-    for parts in (Path(name).parts for name in PROJECT_FILES):
-        for place in (path, path.resolve()):  # a link counts by its own name and by its target's
-            if place.parts[-len(parts) :] == parts:
-                return place.parents[len(parts) - 1]
-    return None
-
-
-def pending_files() -> list[Pending]:
-    """The files of this project that are pending the user's approval."""
-    pending: list[Pending] = []
-    for path in project_files():
-        with contextlib.suppress(SourceError):  # a file that cannot be read names no server
-            file = ConfigurationFile(path)
-            pending += filter(None, [file.pending() if file.names_servers else None])
-    return pending
-
-
-def servers_in_files(paths: Iterable[Path], *, settings_too: bool = False) -> Iterator[Server | Problem]:
-    """The servers in these files, the first of each name. With `settings_too` a file may name none, and one that cannot
-    be opened is a Problem."""
-    names: set[str] = set()
-    for path in paths:
-        try:
-            file = ConfigurationFile(path)
-        except SourceError as error:
-            if not settings_too:
-                raise
-            yield Problem(str(path), str(error), str(path))
-            continue
-        for server in file.servers() if file.names_servers or not settings_too else ():
-            name = server.name if isinstance(server, Server) else server.id
-            if name not in names:
-                names.add(name)
-                yield server
-
-
-def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[Server | Problem]:
+def servers_of(config: Mapping[str, Any], folder: Path, where: str) -> Iterator[ServerConfig | Problem]:
     """The enabled servers of a configuration; a broken one is a Problem under its name."""
     defaults = {key: config[key] for key in FILE_WIDE if key in config}
-    for name, entry in _find_entries(config, where).items():
+    for name, entry in find_entries(config, where).items():
         try:
             yield _parse_server(str(name), {**defaults, **entry} if isinstance(entry, Mapping) else entry, folder)
         except ValueError as error:
@@ -295,17 +124,7 @@ def runs_shortlist(words: Iterable[Any]) -> bool:
     return "shortlist" in stems and "mcp" in stems[stems.index("shortlist") :]
 
 
-def without_comments(text: str) -> str:
-    """JSON as editors write it, with spaces instead of comments: every other character keeps its position."""
-    return _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\n]", " ", match[0]), text)
-
-
-def without_trailing_commas(text: str) -> str:
-    """JSON without comments, with spaces instead of trailing commas."""
-    return _TRAILING_COMMA.sub(lambda match: match[1] or " ", text)
-
-
-def _find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     """The entries of enabled servers, normalized: under one of the usual keys, or the whole configuration."""
     servers = next((config[key] for key in KEYS if key in config), None)
     if servers is None and config and all(map(is_server, config.values())):
@@ -315,7 +134,7 @@ def _find_entries(config: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     return {name: normalize(entry) for name, entry in servers.items() if not is_off(entry)}
 
 
-def _parse_server(name: str, entry: Any, folder: Path) -> Server:
+def _parse_server(name: str, entry: Any, folder: Path) -> ServerConfig:
     """A server, with ${VAR}, ${VAR:-default} and ${env:VAR} expanded. A ValueError describes what is wrong."""
     if not isinstance(entry, Mapping):
         raise ValueError("is not a mapping")
@@ -349,9 +168,9 @@ def _parse_server(name: str, entry: Any, folder: Path) -> Server:
         values[key] = {str(name): expand(value) for name, value in given if value is not None}
     values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
-    values |= {field: _limit(entry, keys) for field, keys in SECONDS.items()}
+    values |= {field: _limit(entry, keys) for field, keys in TIME_LIMIT_KEYS.items()}
     values |= {"new_tools": read_new_tools(entry), "redacts_results": read_redacts_results(entry)}
-    return Server(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
+    return ServerConfig(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
 def _read_oauth(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -20,10 +20,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, TextContent
 
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Servers, tool
-from tests.mcp.test_agent_server import without_stamp
-from tests.mcp.test_process import environment, over_stdio
-from tests.mcp.test_protocol import OFFERS
+from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Servers, tool
+from tests.mcp.gateway.test_relay import OFFERS
+from tests.mcp.test_agent_server import environment, over_stdio
+from tests.mcp.test_agent_tools import without_stamp
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 
@@ -193,7 +193,7 @@ async def connect_both(place: Place, name: str, config: Path) -> AsyncIterator[t
     entry = place.entries()[name]
     config.write_text(json.dumps({"mcpServers": {name: entry}}), encoding="utf-8")
     async with (
-        asyncio.timeout(5 * PATIENCE),
+        asyncio.timeout(5 * WAIT_SECONDS),
         Client(StdioServerParameters(**entry), **CLIENT) as direct,
         Client(over_stdio(config), **CLIENT) as ours,
     ):
@@ -240,7 +240,7 @@ def test_everything_is_offered_through_the_gateway_as_it_is_directly(place: Plac
         async with connect_both(place, "everything", tmp_path / "servers.json") as (direct, agent):
             tools = [one.name for one in (await direct.list_tools()).tools]
             assert len(tools) == 17
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_SECONDS):
                 while (await agent("status"))["servers"][0]["tools"] != len(tools):
                     await asyncio.sleep(0.2)
                 while not (prompts := (await agent.client.list_prompts(cache_mode="bypass")).prompts):

@@ -16,7 +16,7 @@ from typing import Any
 from shortlist._files import JsonFile
 from shortlist._paths import config_dir
 from shortlist._redact import hide
-from shortlist.mcp_client.mcp_config import Server
+from shortlist.mcp_client.server_config import ServerConfig
 
 NEEDS_SIGN_IN = 401_000  # the code of an error that only a sign-in fixes; no server and no part of the SDK uses it
 
@@ -33,7 +33,7 @@ def token_file() -> Path:
     return config_dir() / "tokens.json"
 
 
-def key_of_sign_in(server: Server) -> str:
+def key_of_sign_in(server: ServerConfig) -> str:
     text = json.dumps([server.name, server.url, str(server.project or "")])
     return blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
@@ -58,7 +58,7 @@ def read_sign_in(key: str) -> SignIn | None:
     return found
 
 
-def write_sign_in(server: Server, sign_in: SignIn) -> None:
+def write_sign_in(server: ServerConfig, sign_in: SignIn) -> None:
     key = key_of_sign_in(server)
     _hide(sign_in)
     sign_in = {"name": server.name, "url": server.url, **sign_in}

@@ -11,24 +11,29 @@ import errno
 import os
 import shutil
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
+
+import anyio
+from anyio.abc import Process
+from mcp import StdioServerParameters
+from mcp.client.stdio import get_default_environment
+from mcp.os.posix.utilities import terminate_posix_process_tree
+from mcp.os.win32 import utilities as windows
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from shortlist.errors import SourceError
+from shortlist.mcp_client.server_failures import StderrTail
 from shortlist.mcp_client.server_watcher import GO, SHELL, WAIT, can_wait, watcher
 from shortlist.safety.processes import find_on_path
 
-if TYPE_CHECKING:
-    from anyio.abc import Process
-    from mcp import StdioServerParameters
-
-LONGEST_LINE = 32 << 20  # bytes
-MOST_LINES, WINDOW = 2_000, 10.0  # lines, in seconds
+LONGEST_LINE_BYTES = 32 << 20
+MOST_LINES, WINDOW_SECONDS = 2_000, 10.0
 MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
-MEMORY = 4096  # bytes of a server's error output: more than are shown, so that no secret is cut and then not recognized
 
 END_SECONDS = 1.0  # for a server to exit after its input is closed
 KILL_SECONDS = 0.5  # for a server to exit after it is terminated
@@ -38,46 +43,13 @@ class _Misbehavior(SourceError):
     """A server writes too much, or an unreadable message."""
 
 
-class Complaints:
-    """The end of a server's standard error, or its last HTTP error, and the reason if it was stopped for its output."""
-
-    def __init__(self) -> None:
-        reading, writing = os.pipe()
-        self.stream = os.fdopen(writing, "w", encoding="utf-8")
-        self.stop_reason = ""
-        self._end = b""
-        self._listener = threading.Thread(target=self._listen, args=(reading,), daemon=True)
-        self._listener.start()
-
-    def close(self) -> None:
-        self.stream.close()
-        self._listener.join(timeout=1)  # longer only if a child of the server keeps running
-
-    def _listen(self, reading: int) -> None:
-        with os.fdopen(reading, "rb", buffering=0) as stream:
-            while data := stream.read(1 << 16):
-                self._end = (self._end + data)[-MEMORY:]
-                if len(data) == 1 << 16:
-                    time.sleep(0.01)  # slow down a server that floods
-
-    async def note_http_error(self, response: Any) -> None:
-        if response.is_error:
-            self._end = f"HTTP {response.status_code} {response.reason_phrase}".encode()
-
-    def last_line(self) -> str:
-        lines = self._end.decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else ""
-
-
 @contextlib.asynccontextmanager
 async def run_server(
-    parameters: StdioServerParameters, complaints: Complaints, on_end: Callable[[], None] | None
+    parameters: StdioServerParameters, stderr_tail: StderrTail, on_end: Callable[[], None] | None
 ) -> AsyncIterator[Any]:
     """The streams of a server that runs as long as the context; `on_end` is called if its output ends before that."""
-    import anyio  # noqa: PLC0415  # slow to load, and only servers need it
-    from mcp.shared.message import SessionMessage  # noqa: PLC0415
 
-    process = await _start(parameters, complaints.stream)
+    process = await _start(parameters, stderr_tail.stream)
     received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
     is_over = False
@@ -90,7 +62,7 @@ async def run_server(
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the client is gone
         except _Misbehavior as error:
-            complaints.stop_reason = str(error)
+            stderr_tail.stop_reason = str(error)
         if on_end and not is_over:
             on_end()
 
@@ -112,7 +84,7 @@ async def run_server(
         finally:
             is_over = True
             with anyio.CancelScope(shield=True):
-                await _stop(process, 0.0 if complaints.stop_reason else END_SECONDS)
+                await _stop(process, 0.0 if stderr_tail.stop_reason else END_SECONDS)
                 for stream in (received, sent, received_in, sent_out):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
@@ -120,13 +92,9 @@ async def run_server(
 
 async def _start(parameters: StdioServerParameters, errors: TextIO) -> Process:
     """Start a process whose child processes can be stopped with it: in a session or, on Windows, a job of its own."""
-    import anyio  # noqa: PLC0415
-    from mcp.client.stdio import get_default_environment  # noqa: PLC0415
 
     environment = get_default_environment() | (parameters.env or {})
     if sys.platform == "win32":
-        from mcp.os.win32 import utilities as windows  # noqa: PLC0415
-
         command = windows.get_windows_executable_command(find_on_path(parameters.command))  # such as npx.cmd
         started = await windows.create_windows_process(command, parameters.args, environment, errors, parameters.cwd)
         return cast("Process", started)  # or the SDK's own, with the same methods
@@ -165,10 +133,6 @@ def _check_command(command: str, environment: Mapping[str, str], cwd: str | Path
 
 async def _read_messages(process: Process) -> AsyncIterator[Any]:
     """The messages of a process, within the limits. Other lines are skipped, as servers print to the wrong stream."""
-    import anyio  # noqa: PLC0415
-    from mcp.shared.message import SessionMessage  # noqa: PLC0415
-    from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415
-    from pydantic import ValidationError  # noqa: PLC0415
 
     assert process.stdout
     line = bytearray()
@@ -184,7 +148,9 @@ async def _read_messages(process: Process) -> AsyncIterator[Any]:
             count += 1
             stray = 0 if text.startswith(b"{") else stray + 1
             if count > MOST_LINES:
-                raise _Misbehavior(f"floods its standard output: {MOST_LINES} lines in less than {WINDOW:g} seconds")
+                raise _Misbehavior(
+                    f"floods its standard output: {MOST_LINES} lines in less than {WINDOW_SECONDS:g} seconds"
+                )
             if stray > MOST_STRAY:
                 raise _Misbehavior(f"floods its standard output: {MOST_STRAY} lines in a row that are not messages")
             try:
@@ -192,32 +158,29 @@ async def _read_messages(process: Process) -> AsyncIterator[Any]:
             except ValidationError as error:
                 if text.startswith(b'{"jsonrpc"'):
                     raise _Misbehavior(f"wrote an unreadable message: {error.errors()[0]['msg']}") from None
-        if time.monotonic() - started >= WINDOW:
+        if time.monotonic() - started >= WINDOW_SECONDS:
             started, count = time.monotonic(), 0
         line += rest
-        if len(line) > LONGEST_LINE:
-            raise _Misbehavior(f"floods its standard output: a line of more than {LONGEST_LINE >> 20} MiB")
+        if len(line) > LONGEST_LINE_BYTES:
+            raise _Misbehavior(f"floods its standard output: a line of more than {LONGEST_LINE_BYTES >> 20} MiB")
 
 
-async def _stop(process: Process, patience: float) -> None:
-    """Stop a process and all that it has started."""
-    import anyio  # noqa: PLC0415
-    from mcp.os.posix.utilities import terminate_posix_process_tree  # noqa: PLC0415
-    from mcp.os.win32.utilities import terminate_windows_process_tree  # noqa: PLC0415
+async def _stop(process: Process, seconds: float) -> None:
+    """Stop a process and all that it has started; it has some seconds to end by itself."""
 
     async def close(stream: Any) -> None:
         with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await stream.aclose()
 
-    async def wait(seconds: float) -> None:
-        with anyio.move_on_after(seconds):
+    async def wait(limit: float) -> None:
+        with anyio.move_on_after(limit):
             while process.returncode is None:  # Process.wait would also wait for descendants that hold the pipe
                 await anyio.sleep(0.01)
 
     await close(process.stdin)
-    await wait(patience)
+    await wait(seconds)
     if sys.platform == "win32":
-        await terminate_windows_process_tree(process)
+        await windows.terminate_windows_process_tree(process)
     else:
         await terminate_posix_process_tree(process, KILL_SECONDS)
         watcher.remove(process.pid)

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist._paths import data_dir
+from shortlist._environment import GATEWAY
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway import dispatch as gateways
-from shortlist.mcp.gateway import gateway_config as configuration
-from shortlist.mcp.gateway import tool_catalog, upstream
+from shortlist.mcp.gateway import tool_catalog, upstream, upstream_listing
+from shortlist.mcp.gateway.dispatch import CallFailed
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.tool_catalog import Tool, find_tool
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, tool, until, with_agent
 
 # Life cycle
@@ -80,7 +82,7 @@ def test_on_a_full_disk_known_tools_are_called_and_changed_ones_are_not(
 def test_a_slow_server_delays_no_search_and_is_added_when_it_is_ready(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gateways, "FIRST_LIST", 0.1)
+    monkeypatch.setattr(gateways, "FIRST_LIST_SECONDS", 0.1)
     servers.add("weather", WEATHER)
     slow = servers.add("slow", INVOICE, behavior={"pause": 1.0})
     gateway = servers.gateway()
@@ -118,7 +120,7 @@ def test_the_last_known_catalog_is_served_when_its_server_is_gone(servers: Serve
 def test_a_server_that_dies_in_a_call_is_reported_and_restarted(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 0.05)
     mortal = servers.add("mortal", tool("die", "Ends the process."), WEATHER)
     gateway = servers.gateway()
 
@@ -137,7 +139,7 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(upstream, "MOST_FAILURES", 4)
     servers.entries["broken"] = {"command": "/nonexistent/server"}
     servers.write()
@@ -145,7 +147,7 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
     (one,) = gateway._upstreams.values()
     tell = one._set_state
 
-    async def noted(state: upstream.State) -> None:
+    async def noted(state: upstream.UpstreamState) -> None:
         if state == "waiting":
             pauses.append(round(one._retry_at - asyncio.get_running_loop().time(), 2))
         await tell(state)
@@ -162,7 +164,7 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
         assert "No such file" in row["problem"]
         tried = one._failed_starts
         with pytest.raises(SourceError, match="No such file"):
-            await one.call("any", {})
+            await one.connect()
         assert one._failed_starts > tried
 
     with_agent(gateway, talk)
@@ -188,7 +190,7 @@ def test_a_call_of_a_server_that_failed_says_why(servers: Servers) -> None:
 
 
 def test_a_call_during_a_long_pause_says_how_long_it_lasts(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "FIRST_PAUSE", 30.0)
+    monkeypatch.setattr(upstream, "FIRST_PAUSE_SECONDS", 30.0)
     servers.entries["broken"] = {"command": "/nonexistent/server"}
     servers.write()
     gateway = servers.gateway()
@@ -198,7 +200,7 @@ def test_a_call_during_a_long_pause_says_how_long_it_lasts(servers: Servers, mon
         await agent("discover", query="anything")
         await until(lambda: one.state == "waiting")
         with pytest.raises(SourceError, match=r"in (30|29) seconds"):
-            await one.call("any", {})
+            await one.connect()
 
     with_agent(gateway, talk)
 
@@ -217,7 +219,7 @@ def test_a_call_that_takes_too_long_is_canceled_and_the_server_keeps_running(ser
 
 
 def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateways, "FIRST_LIST", 0.5)
+    monkeypatch.setattr(gateways, "FIRST_LIST_SECONDS", 0.5)
     waits: list[str] = []
     wait = upstream.Upstream.wait_for_start
 
@@ -254,8 +256,8 @@ def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatc
 
 
 def test_servers_that_hang_do_not_keep_others_from_starting(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateways, "GIVE_WAY", 0.2)
-    for number in range(gateways.STARTED_AT_ONCE):
+    monkeypatch.setattr(gateways, "START_SLOT_SECONDS", 0.2)
+    for number in range(gateways.MOST_STARTS):
         servers.add(f"hanging{number}", behavior={"pause": 3600})
     servers.add("weather", WEATHER)
     gateway = servers.gateway()
@@ -387,7 +389,7 @@ def test_our_own_entry_is_skipped_however_it_is_written(servers: Servers, monkey
     weather = servers.add("weather", WEATHER, behavior={"name": "shortlist"})
     found = GatewayConfig([servers.config]).read()
     assert [server.name for server in found.servers] == ["weather"]
-    assert found.servers[0].env[configuration.INSIDE] == "1"
+    assert found.servers[0].env[GATEWAY] == "1"
     gateway = servers.gateway()
 
     async def talk(agent: Agent) -> None:
@@ -396,7 +398,7 @@ def test_our_own_entry_is_skipped_however_it_is_written(servers: Servers, monkey
 
     with_agent(gateway, talk)
     assert weather.starts
-    monkeypatch.setenv(configuration.INSIDE, "1")
+    monkeypatch.setenv(GATEWAY, "1")
     assert GatewayConfig([servers.config]).read().servers == ()
 
 
@@ -452,7 +454,7 @@ def test_a_tool_that_has_changed_is_pending_until_it_is_approved(servers: Server
 def test_a_harmless_change_passes_and_becomes_what_is_approved(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
     gateway = servers.gateway()
     language = {"type": "string", "enum": ["en", "nl"]}
@@ -479,7 +481,7 @@ def test_a_harmless_change_passes_and_becomes_what_is_approved(
 def test_a_new_optional_parameter_that_addresses_the_model_is_pending(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
     gateway = servers.gateway()
 
@@ -497,8 +499,55 @@ def test_a_new_optional_parameter_that_addresses_the_model_is_pending(
     with_agent(gateway, talk)
 
 
+def test_a_call_looks_its_tool_up_once_and_connects_once(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers.add("weather", WEATHER)
+    gateway = servers.gateway()
+    counts: Counter[str] = Counter()
+
+    def count(owner: Any, name: str) -> None:
+        real = getattr(owner, name)
+
+        def counted(*given: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return real(*given, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    async def talk(agent: Agent) -> None:
+        assert await agent.call("weather/get_forecast", city="Ghent")
+        count(gateways, "find_tool")
+        count(gateways, "_check_access")
+        count(upstream.Upstream, "connect")
+        assert await agent.call("weather/get_forecast", city="Bruges") == 'get_forecast {"city": "Bruges"}'
+        assert counts == {"find_tool": 1, "_check_access": 1, "connect": 1}
+        counts.clear()
+        monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)  # the list is read again, so the tool may differ
+        assert await agent.call("weather/get_forecast", city="Bruges") == 'get_forecast {"city": "Bruges"}'
+        assert counts == {"find_tool": 2, "_check_access": 2, "connect": 1}
+
+    with_agent(gateway, talk)
+
+
+def test_the_outcome_of_a_call_names_its_tool(servers: Servers) -> None:
+    servers.add("weather", WEATHER, tool("fail"), tool("die"))
+    gateway = servers.gateway()
+
+    async def main() -> None:
+        outcome = await gateway.call("get_forecast", {"city": "Ghent"})
+        assert (outcome.tool.id, outcome.explanation) == ("weather/get_forecast", "")
+        assert outcome.result["content"] == [{"type": "text", "text": 'get_forecast {"city": "Ghent"}'}]
+        failed = await gateway.call("fail", {})
+        assert (failed.tool.id, failed.result["isError"]) == ("weather/fail", True)
+        with pytest.raises(CallFailed, match="Lost connection to weather") as caught:
+            await gateway.call("die", {})
+        assert caught.value.tool.id == "weather/die"
+        await gateway.close()
+
+    asyncio.run(main())
+
+
 def test_an_unannounced_change_is_seen_before_the_call(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "LIST_AGAIN", -1.0)
+    monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)
     weather = servers.add("weather", WEATHER)
 
     async def talk(agent: Agent) -> None:

@@ -12,8 +12,8 @@ from shortlist.mcp.gateway.tool_changes import collect_texts
 from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders, is_secret_file
 
 LONGEST_NAME = 128
-LARGEST = 100_000  # characters of a definition
-DEEPEST = 50  # levels of its schema
+LONGEST_DEFINITION = 100_000  # characters
+MOST_SCHEMA_LEVELS = 50
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -27,10 +27,12 @@ def find_defect(entry: Entry) -> str:
         return "It has no name."
     if len(name) > LONGEST_NAME:
         return f"Its name has {len(name):,} characters, more than {LONGEST_NAME}."
-    if is_deeper(entry, DEEPEST):
-        return f"Its schema has more than {DEEPEST} levels."
+    if is_deeper(entry, MOST_SCHEMA_LEVELS):
+        return f"Its schema has more than {MOST_SCHEMA_LEVELS} levels."
     size = len(json.dumps(entry, ensure_ascii=False))
-    return f"Its definition has {size:,} characters, more than {LARGEST:,}." if size > LARGEST else ""
+    if size > LONGEST_DEFINITION:
+        return f"Its definition has {size:,} characters, more than {LONGEST_DEFINITION:,}."
+    return ""
 
 
 def find_risk(entry: Entry, first: str) -> str:

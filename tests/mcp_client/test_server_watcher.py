@@ -18,7 +18,7 @@ import pytest
 
 import shortlist
 from shortlist.mcp_client.server_watcher import SHELL, WATCH, ServerWatcher, can_wait
-from tests.mcp.conftest import PATIENCE, _is_alive
+from tests.mcp.conftest import WAIT_SECONDS, _is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
@@ -35,7 +35,7 @@ END_SECONDS = 3.0
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-def wait_for(is_so: Callable[[], Any], seconds: float = PATIENCE) -> bool:
+def wait_for(is_so: Callable[[], Any], seconds: float = WAIT_SECONDS) -> bool:
     ends = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > ends:
@@ -80,7 +80,7 @@ class RunningGateway:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait(PATIENCE)
+        self.process.wait(WAIT_SECONDS)
         for stream in (self.process.stdin, self.process.stdout):
             if stream and not stream.closed:
                 stream.close()
@@ -172,7 +172,7 @@ def test_it_ends_while_a_language_model_does_not_answer(gateway: Start, how: str
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         running = gateway({}, SHORTLIST_LLM_URL=url, SHORTLIST_LLM_MODEL="m")
         running.ask("ask", question="How hot is green tea brewed?")
-        silent.settimeout(PATIENCE)
+        silent.settimeout(WAIT_SECONDS)
         with silent.accept()[0]:
             end(running, how)
             assert running.process.wait(10 * END_SECONDS) == 0
@@ -214,7 +214,7 @@ def test_the_watcher_kills_what_was_not_removed(sleeper: subprocess.Popen[bytes]
             watcher.add(pid)
         watcher.remove(sleeper.pid)
         watcher.close()
-        assert other.wait(PATIENCE) == -signal.SIGKILL
+        assert other.wait(WAIT_SECONDS) == -signal.SIGKILL
     assert sleeper.poll() is None
 
 
@@ -223,10 +223,10 @@ def test_a_watcher_that_was_killed_is_replaced(sleeper: subprocess.Popen[bytes])
     watcher.add(sleeper.pid)
     assert watcher._shell
     watcher._shell.kill()
-    watcher._shell.wait(PATIENCE)
+    watcher._shell.wait(WAIT_SECONDS)
     watcher.add(1 << 29)
     watcher.close()
-    assert sleeper.wait(PATIENCE) == -signal.SIGKILL
+    assert sleeper.wait(WAIT_SECONDS) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("shell", [SHELL, "bash", "dash", "busybox sh", "zsh"])
@@ -235,8 +235,8 @@ def test_every_shell_understands_the_watcher(sleeper: subprocess.Popen[bytes], s
     if not shutil.which(command[0]):
         pytest.skip(f"{command[0]} is not installed")
     lines = f"+ 536870912\n+ {sleeper.pid}\n+ 536870913\n- 536870912\n"
-    subprocess.run([*command, "-c", WATCH], input=lines, text=True, check=False, timeout=PATIENCE)
-    assert sleeper.wait(PATIENCE) == -signal.SIGKILL
+    subprocess.run([*command, "-c", WATCH], input=lines, text=True, check=False, timeout=WAIT_SECONDS)
+    assert sleeper.wait(WAIT_SECONDS) == -signal.SIGKILL
 
 
 def test_a_server_with_variables_that_a_shell_would_drop_is_started_without_one() -> None:

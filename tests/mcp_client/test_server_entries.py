@@ -9,16 +9,10 @@ from typing import Any
 import pytest
 
 from shortlist.documents import Problem
-from shortlist.mcp_client.mcp_config import (
-    ConfigurationFile,
-    Pending,
-    Server,
-    outline,
-    possible_files,
-    servers_in_files,
-)
-from shortlist.mcp_client.mcp_entries import fingerprint, normalize
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.config_files import ConfigurationFile, PendingFile, possible_files, servers_in_files
+from shortlist.mcp_client.project_trust import trust
+from shortlist.mcp_client.server_config import ServerConfig, outline
+from shortlist.mcp_client.server_entries import fingerprint, normalize
 
 FILES: dict[str, Any] = {"command": "npx", "args": ["@a/files", "/x"], "env": {"A": "1", "K": "${KEY}"}}
 CLOUD: dict[str, Any] = {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}
@@ -138,9 +132,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def read() -> dict[str, Server | Problem]:
+def read() -> dict[str, ServerConfig | Problem]:
     items = servers_in_files(filter(Path.is_file, possible_files()), settings_too=True)
-    return {item.name if isinstance(item, Server) else item.id: item for item in items}
+    return {item.name if isinstance(item, ServerConfig) else item.id: item for item in items}
 
 
 @pytest.mark.parametrize("variable", [None, "CODEX_HOME"])
@@ -153,8 +147,8 @@ def test_the_servers_of_codex_are_read(home: Path, variable: str | None, monkeyp
     found = read()
     assert found.keys() == {"files", "cloud", "unset"}
     files, cloud, unset = found["files"], found["cloud"], found["unset"]
-    assert isinstance(files, Server)
-    assert isinstance(cloud, Server)
+    assert isinstance(files, ServerConfig)
+    assert isinstance(cloud, ServerConfig)
     assert isinstance(unset, Problem)
     assert (files.command, files.args) == ("npx", ("-y", "@a/files"))
     assert files.env == {"SET": "value", "NOT_SET": "", "A": "b"}
@@ -169,12 +163,12 @@ def test_codex_servers_of_a_project_wait_for_approval(home: Path) -> None:
     file = home / "project" / ".codex" / "config.toml"
     file.write_text(CODEX)
     (pending,) = read().values()
-    assert isinstance(pending, Pending)
+    assert isinstance(pending, PendingFile)
     assert (pending.id, pending.servers) == (str(file), 3)
     trust(file, file.read_bytes())
     assert read().keys() == {"files", "cloud", "unset"}
     file.write_text(CODEX.replace("@a/files", "@evil/files"))
-    assert [type(item) for item in read().values()] == [Pending]
+    assert [type(item) for item in read().values()] == [PendingFile]
 
 
 def test_settings_of_codex_without_servers_are_no_problem(home: Path) -> None:

@@ -22,36 +22,35 @@ from shortlist._files import locked
 from shortlist._redact import redact
 from shortlist._text import printable
 from shortlist.errors import SourceError
-from shortlist.mcp_client import mcp_connection
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_endpoints import check_endpoint, check_metadata_url
-from shortlist.mcp_client.mcp_sign_in import TOKEN_SECONDS, Provider, wait_for_lock
-from shortlist.mcp_client.mcp_tokens import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
-from shortlist.mcp_client.mcp_transport import Complaints
+from shortlist.mcp_client.connection import connect
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.server_failures import StderrTail, first_error
+from shortlist.mcp_client.sign_in_endpoints import check_endpoint, check_metadata_url
+from shortlist.mcp_client.stored_sign_in import TOKEN_SECONDS, SignInProvider, wait_for_lock
+from shortlist.mcp_client.token_store import delete_sign_in, key_of_sign_in, lock_file, read_sign_in
 
 LOGIN_SECONDS = 300.0  # for the user to sign in
 CALLBACK = "/callback"
 LONGEST_REASON = 300  # characters of what an authorization server says
 
 
-async def sign_in(server: Server, show: Callable[[str], None], scopes: str = "") -> None:
+async def sign_in(server: ServerConfig, show: Callable[[str], None], scopes: str = "") -> None:
     """Sign in to a server, and store the sign-in; `show` is called with the URL that the user must open."""
     name = server.name
     await check_endpoint(name, server.url, server.url)
     port = server.oauth.get("callback_port")
-    with _listen(int(port or 0)) as listener, contextlib.closing(Complaints()) as complaints:
+    with _listen(int(port or 0)) as listener, contextlib.closing(StderrTail()) as stderr_tail:
         # A registered client has a fixed port, and most are registered for the name of this machine. Browsers may use
         # either of its addresses, so we listen at both.
         host = "localhost" if port else "127.0.0.1"
         redirect_uri = f"http://{host}:{listener.server_port}{CALLBACK}"
         provider = _Login(server, listener, show, redirect_uri, scopes or server.oauth.get("scopes", ""))
-        mcp_connection.silence_logs()
         try:
-            async with asyncio.timeout(LOGIN_SECONDS), mcp_connection.connect(server, complaints, auth=provider):
+            async with asyncio.timeout(LOGIN_SECONDS), connect(server, stderr_tail, auth=provider):
                 pass
         except Exception as failure:
             if provider.context.current_tokens is None:  # else the sign-in succeeded
-                raise _explain(server, provider, mcp_connection.first_error(failure)) from None
+                raise _explain(server, provider, first_error(failure)) from None
 
 
 async def sign_out(key: str) -> bool:
@@ -61,7 +60,7 @@ async def sign_out(key: str) -> bool:
         delete_sign_in(key)
     if found is None:
         return False
-    provider = Provider(Server(found["name"], url=found["url"]))
+    provider = SignInProvider(ServerConfig(found["name"], url=found["url"]))
     provider.restore(found)
     context = provider.context
     tokens, client, metadata = context.current_tokens, context.client_info, context.oauth_metadata
@@ -174,11 +173,11 @@ class _FixedScopes(OAuthClientMetadata):
             super().__setattr__(name, value)
 
 
-class _Login(Provider):
+class _Login(SignInProvider):
     """The SDK's flow, with the user's browser and our listener."""
 
     def __init__(
-        self, server: Server, listener: _Listener, show: Callable[[str], None], redirect_uri: str, scopes: str
+        self, server: ServerConfig, listener: _Listener, show: Callable[[str], None], redirect_uri: str, scopes: str
     ) -> None:
         metadata = OAuthClientMetadata.model_validate({"redirect_uris": [redirect_uri], "client_name": "shortlist"})
         if scopes:
@@ -245,7 +244,7 @@ class _Login(Provider):
         return AuthorizationCodeResult(code=answer.get("code", ""), state=answer["state"], iss=answer.get("iss"))
 
 
-def _explain(server: Server, provider: Provider, error: BaseException) -> SourceError:
+def _explain(server: ServerConfig, provider: SignInProvider, error: BaseException) -> SourceError:
     """Why a sign-in failed, and how to fix that."""
     name = server.name
     if isinstance(error, SourceError):

@@ -37,9 +37,20 @@ from mcp_types import (
 )
 
 import shortlist
-from shortlist.mcp_client.mcp_trust import trust
-from tests.mcp.conftest import HEADERS, PATIENCE, WEATHER, Agent, Servers, text_of, tool, until, with_agent
-from tests.mcp.test_process import over_stdio
+from shortlist.mcp_client.project_trust import trust
+from tests.mcp.conftest import (
+    HEADERS,
+    UPSTREAM,
+    WAIT_SECONDS,
+    WEATHER,
+    Agent,
+    Servers,
+    text_of,
+    tool,
+    until,
+    with_agent,
+)
+from tests.mcp.test_agent_server import over_stdio
 from tests.server.conftest import Service
 
 T = TypeVar("T")
@@ -54,7 +65,7 @@ def talk_over_stdio(servers: Servers, use: Callable[[Agent], Awaitable[T]], **op
     """The result of a conversation with our server as a process."""
 
     async def main() -> T:
-        async with asyncio.timeout(2 * PATIENCE), Client(over_stdio(servers.config), **options) as client:
+        async with asyncio.timeout(2 * WAIT_SECONDS), Client(over_stdio(servers.config), **options) as client:
             return await use(Agent(client))
 
     return asyncio.run(main())
@@ -141,7 +152,7 @@ def test_questions_of_a_server_reach_the_client_and_its_answers_the_server(serve
 
 @ERAS
 def test_questions_of_a_server_of_the_new_protocol_reach_clients_of_both(servers: Servers, mode: str) -> None:
-    script = Path(__file__).with_name("modern_upstream.py")
+    script = UPSTREAM.with_name("modern_upstream.py")
     servers.entries["modern"] = {"command": sys.executable, "args": [str(script)]}
     servers.write()
     person = Person()
@@ -178,7 +189,7 @@ def test_each_client_finds_the_tools_that_the_server_offers_to_it(servers: Serve
     async def count(agent: Agent) -> int:
         await agent("discover", query="rain")
         await until(lambda: one.is_alive() or len(one.starts) >= 2)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(WAIT_SECONDS):
             while (row := (await agent("status"))["servers"][0])["state"] == "starting":
                 await asyncio.sleep(0.05)
         return int(row["tools"])
@@ -360,7 +371,7 @@ def url(servers: Servers, tmp_path: Path) -> Iterator[Callable[[], str]]:
 @asynccontextmanager
 async def connect(url: str, **options: Any) -> AsyncIterator[Agent]:
     async with (
-        httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as http,
+        httpx2.AsyncClient(timeout=WAIT_SECONDS, trust_env=False) as http,
         Client(streamable_http_client(url, http_client=http), **options) as client,
     ):
         yield Agent(client)
@@ -378,7 +389,7 @@ def test_over_http_a_client_hears_and_is_asked_like_over_stdio(
         seen.append(progress)
 
     async def main(address: str) -> None:
-        async with asyncio.timeout(2 * PATIENCE), connect(address, mode=mode, **person.options) as agent:
+        async with asyncio.timeout(2 * WAIT_SECONDS), connect(address, mode=mode, **person.options) as agent:
             result = await agent.client.call_tool("call", {"tool": "one/steps"}, progress_callback=note)
             assert text_of(result) == "steps were reported"
             await until(lambda: len(seen) == 3)
@@ -407,7 +418,7 @@ def test_over_http_a_question_reaches_only_the_client_whose_call_it_is_about(
 
     async def main(address: str) -> list[str]:
         async with (
-            asyncio.timeout(2 * PATIENCE),
+            asyncio.timeout(2 * WAIT_SECONDS),
             connect(address, mode="legacy", **people[0].options) as left,
             connect(address, mode="legacy", **people[1].options) as right,
         ):
@@ -431,7 +442,7 @@ def test_a_closed_connection_cancels_the_call(
     headers = HEADERS | {"MCP-Protocol-Version": version or "2025-06-18"}
 
     async def main(address: str) -> None:
-        async with httpx2.AsyncClient(timeout=PATIENCE, trust_env=False) as http:
+        async with httpx2.AsyncClient(timeout=WAIT_SECONDS, trust_env=False) as http:
             if not version:
                 about = {
                     "protocolVersion": "2025-06-18",

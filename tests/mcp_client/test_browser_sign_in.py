@@ -21,12 +21,12 @@ import pytest
 from mcp.shared.auth import OAuthClientInformationFull
 
 from shortlist.cli import run
-from shortlist.mcp_client import mcp_login
-from shortlist.mcp_client.mcp_config import Server
-from shortlist.mcp_client.mcp_sign_in import StoredSignIn
-from shortlist.mcp_client.mcp_tokens import read_sign_ins, token_file
-from tests.mcp.authorization import SCOPES, Protected, protected_server, visit
+from shortlist.mcp_client import browser_sign_in
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.stored_sign_in import StoredSignIn
+from shortlist.mcp_client.token_store import read_sign_ins, token_file
 from tests.mcp.conftest import Agent, Servers, run_command, until, with_agent
+from tests.mcp_client.authorization import SCOPES, Protected, protected_server, visit
 
 
 @pytest.fixture
@@ -171,7 +171,7 @@ def test_an_answer_with_another_state_is_rejected_and_does_not_end_the_sign_in(
 def test_a_sign_in_that_no_one_completes_ends(
     notes: Protected, servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_login, "LOGIN_SECONDS", 0.5)
+    monkeypatch.setattr(browser_sign_in, "LOGIN_SECONDS", 0.5)
     open_with(monkeypatch, lambda url: None)
     code, text = try_log_in(servers)
     assert (code, "within 0.5 seconds" in text, read_sign_ins()) == (1, True, {}), text
@@ -276,7 +276,7 @@ def test_connections_that_refresh_at_once_use_each_refresh_token_once(notes: Pro
     before = notes.authority.refreshes
 
     async def use(_: int) -> None:
-        async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
+        async with httpx2.AsyncClient(auth=StoredSignIn(ServerConfig("notes", url=notes.url))) as http:
             answers = await asyncio.gather(*(http.get(notes.url, headers={"Accept": "a/b"}) for _ in range(3)))
             assert {answer.status_code for answer in answers} == {406}
 
@@ -350,7 +350,7 @@ def test_a_canceled_request_does_not_lose_the_refreshed_token(notes: Protected, 
     notes.authority.access.clear()
 
     async def main() -> None:
-        async with httpx2.AsyncClient(auth=StoredSignIn(Server("notes", url=notes.url))) as http:
+        async with httpx2.AsyncClient(auth=StoredSignIn(ServerConfig("notes", url=notes.url))) as http:
             request = asyncio.create_task(http.get(notes.url))
             await until(lambda: notes.authority.asked)
             request.cancel()

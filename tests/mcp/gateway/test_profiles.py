@@ -13,7 +13,7 @@ from shortlist._settings import ProfileChoice, load_profile
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.gateway.profiles import Choice
+from shortlist.mcp.gateway.profiles import ServerChoice
 from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, run_command, with_agent
 
 PROFILES = {"office": ["billing", "mail-*"], "home": ["weather"]}
@@ -43,7 +43,7 @@ def names(*only: str, profile: str = "", narrowed_to: str = "") -> list[str]:
 
 
 def config(*only: str, profile: str = "", narrowed_to: str = "") -> GatewayConfig:
-    return GatewayConfig(choice=Choice(only, profile, narrowed_to))
+    return GatewayConfig(choice=ServerChoice(only, profile, narrowed_to))
 
 
 OFFICE, ALL = ["billing", "mail-in", "mail-out"], ["billing", "mail-in", "mail-out", "weather"]
@@ -92,7 +92,7 @@ def test_files_of_a_project_define_no_profiles(own: Own, tmp_path: Path) -> None
     (tmp_path / ".mcp.json").write_text(json.dumps(hostile))
     own.write(profile="home")
     assert names() == ["weather"]
-    chosen = GatewayConfig([tmp_path / ".mcp.json"], needs_trust=True, choice=Choice())
+    chosen = GatewayConfig([tmp_path / ".mcp.json"], needs_trust=True, choice=ServerChoice())
     assert Gateway(chosen).profile == {"profile": {"name": "home", "left_out": []}}
 
 
@@ -156,7 +156,7 @@ def test_an_agent_finds_and_calls_only_what_is_chosen_and_follows_changes(server
         own.write_text("{")  # half written
         assert [row["name"] for row in (await agent("status"))["servers"]][:1] == ["billing"]
 
-    with_agent(Gateway(GatewayConfig([servers.config], choice=Choice(profile="home"))), talk)
+    with_agent(Gateway(GatewayConfig([servers.config], choice=ServerChoice(profile="home"))), talk)
 
 
 def test_gateways_with_different_profiles_share_what_was_learned_but_no_index(own: Own) -> None:

@@ -12,7 +12,7 @@ from mcp_types import Tool
 
 from shortlist.cli import run
 from shortlist.errors import SourceError
-from shortlist.mcp.agent_server import DEFINITIONS
+from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
 from tests.mcp.conftest import Agent, Servers, text_of, tool, until, with_agent

@@ -13,8 +13,9 @@ from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist.index.storage.usage_log import UsageLog
-from shortlist.mcp import agent_server
-from shortlist.mcp.agent_server import AgentActions, client_address
+from shortlist.mcp import client_sessions
+from shortlist.mcp.agent_server import AgentActions
+from shortlist.mcp.client_sessions import client_address
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, ask, begin_session, post, tool, with_agent
@@ -173,7 +174,7 @@ def test_a_locked_log_delays_only_one_search(office: Servers, monkeypatch: pytes
 def test_each_client_has_its_own_recent_searches_and_their_number_is_limited(
     office: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_server, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(client_sessions, "MOST_SESSIONS", 2)
     gateway = office.gateway()
 
     async def main() -> None:

@@ -30,13 +30,13 @@ from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp_client import mcp_trust
-from shortlist.mcp_client.mcp_config import Pending, project_of
+from shortlist.mcp_client import project_trust
+from shortlist.mcp_client.config_files import PendingFile, project_of
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
 from tests.index.engines.conftest import listening
-from tests.mcp.conftest import PATIENCE, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
-from tests.mcp.test_process import environment
+from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
+from tests.mcp.test_agent_server import environment
 
 TOKEN = "value-of-the-variable-of-the-user"
 
@@ -153,7 +153,7 @@ def test_over_http_an_untrusted_file_does_nothing_approval_starts_it_and_a_chang
                 await app({**scope, "state": state}, receive, send)
 
             transport = httpx2.ASGITransport(app=with_state)
-            connection = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=PATIENCE)
+            connection = httpx2.AsyncClient(transport=transport, base_url="http://localhost:9200", timeout=WAIT_SECONDS)
             http = await stack.enter_async_context(connection)
             async with Client(streamable_http_client("http://localhost:9200/mcp", http_client=http)) as client:
                 await distrusted_then_trusted_then_changed(Agent(client), project)
@@ -192,7 +192,7 @@ def test_from_mcp_reports_pending_files_and_reads_the_others(project: Project, t
     for source in (CorpusSource.from_mcp(), CorpusSource.from_mcp(project.file), CorpusSource.from_mcp(".mcp.json")):
         found = list(source)
         (pending,) = (item for item in found if isinstance(item, Problem))
-        assert isinstance(pending, Pending)
+        assert isinstance(pending, PendingFile)
         assert (pending.id, pending.servers) == (str(project.file), 2)
         assert [item.id for item in found if not isinstance(item, Problem)] in ([], ["mine/get_forecast"])
     assert not project.has_done_something
@@ -294,13 +294,13 @@ def test_trust_shows_what_would_run_and_approves_only_with_yes(
         assert line in output
     assert "\x1b" not in output
     assert TOKEN not in output
-    assert mcp_trust.approvals() == {}
+    assert project_trust.approvals() == {}
     data = json.loads(shown(capsys, "--json", "--yes"))
     assert data["trusted"] == [str(project.file)]
     assert [server["name"] for server in data["files"][0]["servers"]] == ["helper", "cloud", "shop"]
     assert GatewayConfig().read().pending == ()
     assert "(trusted)" in shown(capsys)
-    assert mcp_trust.trust_file().stat().st_mode & 0o077 == 0
+    assert project_trust.trust_file().stat().st_mode & 0o077 == 0
 
 
 def test_a_changed_file_is_shown_as_a_diff_without_secrets(
@@ -348,9 +348,9 @@ def test_a_question_on_a_terminal_is_asked_and_answered(project: Project) -> Non
                 output += chunk
         except OSError:
             pass  # the other end is closed
-        assert process.wait(PATIENCE) == 0, output
+        assert process.wait(WAIT_SECONDS) == 0, output
     os.close(ours)
-    assert mcp_trust.approvals()
+    assert project_trust.approvals()
     assert b"runs:" in output
 
 
@@ -361,18 +361,18 @@ def test_only_yes_approves(project: Project, monkeypatch: pytest.MonkeyPatch, an
     code, output = run_command("mcp", "trust")
     assert code == 1
     assert "runs:" in output
-    assert mcp_trust.approvals() == {}
+    assert project_trust.approvals() == {}
 
 
 def test_a_damaged_list_of_approvals_trusts_nothing_and_is_not_overwritten(project: Project) -> None:
     project.trust()
     assert GatewayConfig().read().servers
-    mcp_trust.trust_file().write_text("{")
+    project_trust.trust_file().write_text("{")
     assert GatewayConfig().read().servers == ()
     code, output = run_command("mcp", "trust", "--yes")
     assert code == 1
     assert "trusted.json cannot be read" in output
-    assert mcp_trust.trust_file().read_text() == "{"
+    assert project_trust.trust_file().read_text() == "{"
 
 
 def test_a_file_with_only_our_entry_has_nothing_to_approve(project: Project) -> None:
@@ -416,7 +416,7 @@ def test_none_of_our_tools_lets_an_agent_approve(project: Project) -> None:
             await agent.error("read", id=name)
 
     with_agent(Gateway(GatewayConfig()), talk)
-    assert not mcp_trust.trust_file().exists()
+    assert not project_trust.trust_file().exists()
     assert not project.has_done_something
 
 

@@ -1,6 +1,6 @@
 """Requests to remote MCP servers, authorized with stored sign-ins, whose tokens are refreshed when they expire.
 
-Nothing here asks the user; `mcp_login.py` does. Imports the SDK: import it on first use.
+Nothing here asks the user; `browser_sign_in.py` does. Imports the SDK: import it on first use.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from mcp_types import INTERNAL_ERROR
 
 from shortlist._files import WAIT_SECONDS, locked, stamp_of
 from shortlist.errors import CorpusBusy, SourceError
-from shortlist.mcp_client.mcp_config import Server, sign_in_command
-from shortlist.mcp_client.mcp_endpoints import check_endpoint
-from shortlist.mcp_client.mcp_tokens import (
+from shortlist.mcp_client.config_files import sign_in_command
+from shortlist.mcp_client.server_config import ServerConfig
+from shortlist.mcp_client.sign_in_endpoints import check_endpoint
+from shortlist.mcp_client.token_store import (
     NEEDS_SIGN_IN,
     SignIn,
     key_of_sign_in,
@@ -39,7 +40,7 @@ from shortlist.mcp_client.mcp_tokens import (
 )
 
 TOKEN_SECONDS = 30.0  # for an authorization server to answer
-BETWEEN_TRIES = 0.05  # seconds between attempts to get a lock
+LOCK_RETRY_SECONDS = 0.05  # between attempts to get a lock
 
 
 class SignInNeeded(SourceError):
@@ -48,13 +49,13 @@ class SignInNeeded(SourceError):
     code = NEEDS_SIGN_IN
 
 
-class Provider(OAuthClientProvider):
+class SignInProvider(OAuthClientProvider):
     """The SDK's provider for a server, and its storage.
 
     To refresh tokens later, the time when they expire and the metadata of the authorization server are stored, too.
     """
 
-    def __init__(self, server: Server, metadata: OAuthClientMetadata | None = None, **handlers: Any) -> None:
+    def __init__(self, server: ServerConfig, metadata: OAuthClientMetadata | None = None, **handlers: Any) -> None:
         document = server.oauth.get("client_metadata_url")
         metadata = metadata or OAuthClientMetadata(redirect_uris=None)
         super().__init__(server.url, metadata, self, client_metadata_url=document, **handlers)
@@ -99,14 +100,14 @@ class Provider(OAuthClientProvider):
         """It is stored with the tokens."""
 
 
-class StoredSignIn(Provider):
+class StoredSignIn(SignInProvider):
     """Sends the token of the stored sign-in, if there is one, with every request.
 
     Unlike the SDK's own flow, it opens no browser and registers no client; it sends several requests at a time; it sees
     what other processes store; and a request that is canceled does not lose the tokens that it refreshed.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerConfig) -> None:
         super().__init__(server)
         self._key = key_of_sign_in(server)
         self._stamp: tuple[int, ...] | None = None
@@ -183,14 +184,14 @@ async def wait_for_lock(path: Path) -> AsyncIterator[None]:
             except CorpusBusy:
                 if asyncio.get_running_loop().time() > deadline:
                     raise
-                await asyncio.sleep(BETWEEN_TRIES)
+                await asyncio.sleep(LOCK_RETRY_SECONDS)
         yield
 
 
 def _replace_body(response: httpx2.Response, code: int, message: str) -> None:
     """Make a response an error of the protocol, which the SDK passes on to the request that it answers."""
 
-    class Body(httpx2.AsyncByteStream):
+    class ErrorBody(httpx2.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             yield json.dumps(error).encode()
 
@@ -199,7 +200,7 @@ def _replace_body(response: httpx2.Response, code: int, message: str) -> None:
 
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
     stream: Any = response.stream
-    response.stream = Body()
+    response.stream = ErrorBody()
     for header in ("content-encoding", "content-length"):
         response.headers.pop(header, None)
     response.headers["content-type"] = "application/json"

@@ -30,13 +30,13 @@ from shortlist import (
     disclose,
     search,
 )
-from shortlist.mcp_client.mcp_config import Server, servers_of
-from shortlist.mcp_client.mcp_trust import trust
+from shortlist.mcp_client.project_trust import trust
+from shortlist.mcp_client.server_config import ServerConfig, servers_of
 
 pytestmark = pytest.mark.process
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
-PATIENCE = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
+WAIT_SECONDS = 120.0  # seconds for a server that will answer, on a machine that is busy with other things
 
 SUBJECTS = ["order", "invoice", "customer", "parcel", "refund", "coupon", "review", "supplier", "shelf", "return"]
 SUBJECTS += ["cart", "stock", "gift"]
@@ -89,7 +89,7 @@ def program(code: str, **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": ["-c", code], **more}
 
 
-def read(servers: dict[str, Any], timeout: float = PATIENCE) -> list[Document | Problem]:
+def read(servers: dict[str, Any], timeout: float = WAIT_SECONDS) -> list[Document | Problem]:
     return list(CorpusSource.from_mcp({"mcpServers": servers}, timeout=timeout))
 
 
@@ -97,7 +97,7 @@ def ids(servers: dict[str, Any]) -> list[str]:
     return [item.id for item in read(servers)]
 
 
-def problem(servers: dict[str, Any], timeout: float = PATIENCE) -> Problem:
+def problem(servers: dict[str, Any], timeout: float = WAIT_SECONDS) -> Problem:
     (found,) = read(servers, timeout)
     assert isinstance(found, Problem)
     return found
@@ -122,7 +122,7 @@ def address(offer: Path) -> Iterator[str]:
         assert server.stdout
         yield f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
         server.stdin.close()
-        assert server.wait(PATIENCE) == 0
+        assert server.wait(WAIT_SECONDS) == 0
 
 
 def check_offer(corpus: Corpus) -> None:
@@ -171,7 +171,7 @@ def check_changed(corpus: Corpus, source: CorpusSource) -> None:
 
 def test_a_server_over_stdio_is_indexed_and_followed_and_what_it_said_outlives_it(offer: Path) -> None:
     config: dict[str, Any] = {"shop": {"command": sys.executable, "args": [SERVER, str(offer)]}}
-    source = CorpusSource.from_mcp(config, timeout=PATIENCE)
+    source = CorpusSource.from_mcp(config, timeout=WAIT_SECONDS)
     corpus = build(source, in_memory=True, embedder="none")
     assert corpus.changes == Changes(added=15)
     check_offer(corpus)
@@ -187,7 +187,7 @@ def test_a_server_over_stdio_is_indexed_and_followed_and_what_it_said_outlives_i
 
 
 def test_a_server_over_http_is_indexed_and_followed(offer: Path, address: str) -> None:
-    source = CorpusSource.from_mcp(address, name="shop", timeout=PATIENCE)
+    source = CorpusSource.from_mcp(address, name="shop", timeout=WAIT_SECONDS)
     corpus = build(source, in_memory=True, embedder="none")
     check_offer(corpus)
     change(offer)
@@ -525,12 +525,12 @@ def test_lists_and_limits_that_mean_nothing_are_a_problem(wrong: dict[str, Any])
 @pytest.mark.parametrize("key", ["startup_timeout_sec", "startup_timeout_seconds"])
 def test_a_server_has_a_start_limit_of_its_own(key: str) -> None:
     (server,) = servers_of({"mcpServers": {"shop": {"command": "shop", key: 2.5}}}, Path.cwd(), "a mapping")
-    assert isinstance(server, Server)
+    assert isinstance(server, ServerConfig)
     assert (server.start_seconds, server.seconds) == (2.5, None)
 
 
 def test_a_list_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.mcp_client.mcp_connection.MOST_ENTRIES", 10)
+    monkeypatch.setattr("shortlist.mcp_client.connection.MOST_ENTRIES", 10)
     pages = """
         number = int(cursor or 0)
         tools = [{"name": f"tool_{number}", "inputSchema": {"type": "object"}}]
