@@ -11,7 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from shortlist import SourceError
-from shortlist.server import catalog_store, service_settings
+from shortlist.compat import retriever_settings
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import load_compat_settings
+from shortlist.server import catalog_store
 from tests.server.conftest import TOOLS, Make, ids, write_catalog
 
 NEW = {"id": "new", "title": "New tool", "content": "Brings something new."}
@@ -96,11 +99,8 @@ def test_a_missing_named_file_is_an_error_if_no_documents_are_stored(make: Make,
 
 
 def test_the_default_file_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shortlist.server.application import create_app
-    from shortlist.server.service_settings import load_settings
-
     monkeypatch.chdir(tmp_path)
-    with TestClient(create_app(load_settings(environment={})), base_url="http://localhost") as client:
+    with TestClient(create_app(load_compat_settings(environment={})), base_url="http://localhost") as client:
         assert client.get("/documents").json()["count"] == 0
         assert client.get("/document-files").json()["files"] == []
         assert client.post("/reload").status_code == 409
@@ -214,7 +214,7 @@ def test_a_full_disk_is_503_with_the_file(make: Make, monkeypatch: pytest.Monkey
     def fail(path: Path, *_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(service_settings, "replace_text", fail)
+    monkeypatch.setattr(retriever_settings, "replace_text", fail)
     answer = client.post("/settings", json={"temperature": 4})
     assert (answer.status_code, answer.json()["title"]) == (503, "Service Unavailable")
     assert "state.json" in answer.json()["detail"]

@@ -279,7 +279,7 @@ def test_an_unexpected_error_is_reported_without_its_traceback(
     def fail(*_: object) -> None:
         raise RuntimeError("the secret place")
 
-    monkeypatch.setattr("shortlist.server.catalog_store.CatalogStore.document_files", fail)
+    monkeypatch.setattr("shortlist.compat.served_retriever.ServedRetriever.document_files", fail)
     answer = client.get("/document-files", headers={"X-Request-ID": "abc-1"})
     assert answer.status_code == 500
     assert "secret" not in answer.text

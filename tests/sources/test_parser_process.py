@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import CorpusSource, Document
-from shortlist._settings import Limits, Settings
-from shortlist.server.application import create_app
+from shortlist._settings import Limits
 from shortlist.sources import parser_process
 from shortlist.sources.parser_process import ReadLimits
 from tests.sources.samples import parsers_at, pdf, write
@@ -181,5 +180,3 @@ def test_limits_come_from_the_environment_the_settings_or_the_service(
     monkeypatch.setattr(parser_process, "limits", None)
     write(tmp_path, {"settings.yaml": "limits: {file_memory_mb: 500}"})
     assert parser_process._load_limits() == ReadLimits(memory_mb=500)
-    create_app(Settings(limits=Limits(file_seconds=5)))
-    assert parser_process._load_limits() == ReadLimits(5)
