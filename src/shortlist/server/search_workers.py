@@ -59,21 +59,23 @@ class SearchWorkers:
 
     async def _warm_up(self, worker: _Worker) -> None:
         with contextlib.suppress(WorkerEnded):  # it is started again
-            await self._ask(worker, search_in_corpus, NAME, {"query": "ready", "mode": "lexical", "k": 1})
+            await worker.ask(self._dump(search_in_corpus, NAME, {"query": "ready", "mode": "lexical", "k": 1}))
 
     async def answer(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
         """The answer of `ServedCorpora.answer` as JSON, from the next process that is free."""
+        request = self._dump(function, name, options)
         while (worker := await self._slots.get()).has_ended:
             pass
-        return await self._ask(worker, function, name, options)
+        return await worker.ask(request)
+
+    def _dump(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
+        """A request as bytes. The process loads it where a failure, such as of an import, becomes its answer."""
+        return pickle.dumps((str(self._catalog.corpus.path), to_headers(), function, name, options))
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _ask(self, worker: _Worker, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
-        return await worker.ask((str(self._catalog.corpus.path), to_headers(), function, name, options))
 
     async def _open(self) -> _Worker:
         command, environment = processes.make_command(__name__), processes.make_environment()
@@ -120,7 +122,7 @@ class _Worker:
         data = pickle.dumps(message)
         self._input.write(len(data).to_bytes(4, "little") + data)
 
-    async def ask(self, request: tuple[Any, ...]) -> bytes:
+    async def ask(self, request: bytes) -> bytes:
         if self.has_ended:
             raise WorkerEnded
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -187,7 +189,7 @@ def _answer_requests() -> None:
     max_query_characters.set(settings.limits.max_query_characters)
     for is_canceled, request in _receive_requests():
         try:
-            wanted_path, headers, *search = request
+            wanted_path, headers, *search = pickle.loads(request)
             resume(headers)
             if path != wanted_path:  # the first request, or another catalog is served now
                 catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
@@ -206,9 +208,9 @@ def _answer_requests() -> None:
     end_telemetry()
 
 
-def _receive_requests() -> Iterator[tuple[threading.Event, Any]]:
+def _receive_requests() -> Iterator[tuple[threading.Event, bytes]]:
     """The requests in order, each with what is set once it is canceled, also while an earlier one is answered."""
-    requests: queue.SimpleQueue[tuple[threading.Event, Any] | None] = queue.SimpleQueue()
+    requests: queue.SimpleQueue[tuple[threading.Event, bytes] | None] = queue.SimpleQueue()
     canceled: dict[int, threading.Event] = {}
 
     def receive() -> None:
