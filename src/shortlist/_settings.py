@@ -104,7 +104,7 @@ class Documents(Section):
     )
 
 
-class Server(Section):
+class ServerSettings(Section):
     """The address of the service, and who may use it."""
 
     host: str = setting(
@@ -200,7 +200,7 @@ class Mcp(Section):
     )
 
 
-class Engine(Section):
+class EngineSettings(Section):
     """Credentials for the clusters that store corpora."""
 
     user: str = setting("", "User name.", "SHORTLIST_ENGINE_USER")
@@ -235,12 +235,12 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     documents: Documents = Documents()
-    server: Server = Server()
+    server: ServerSettings = ServerSettings()
     limits: Limits = Limits()
     llm: Llm = Llm()
     answers: Answers = Answers()
     mcp: Mcp = Mcp()
-    engine: Engine = Engine()
+    engine: EngineSettings = EngineSettings()
     usage: Usage = Usage()
     telemetry: Telemetry = Telemetry()
     origins: dict[str, str] = {}

@@ -17,7 +17,7 @@ from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.cli.commands.trust_command import FINDERS
-from shortlist.compat.retriever_settings import KEYS, load_compat_settings, unknown_variables
+from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from shortlist.index.text.chunking import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.safety.confirmations import confirm
 from shortlist.server.service_settings import find_requests_in, load_answer_settings
@@ -56,58 +56,6 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
     assert origins["bm25s.llm_tools_cutoff"] == "BM25S_CUTOFF"
     assert origins["server.port"] == "--port"
     assert origins["server.host"] == "default"
-
-
-VARIABLES = {
-    "BM25S_TEMPERATURE": ("3", 3.0),
-    "BM25S_IGNORE_ZERO": ("no", False),
-    "BM25S_CUTOFF": ("4", 4.0),
-    "SHORTLIST_HOST": ("localhost", "localhost"),
-    "SHORTLIST_PORT": ("5", 5),
-    "SHORTLIST_LOG_LEVEL": ("debug", "debug"),
-    "SHORTLIST_TOKEN": ("word", "***"),
-    "SHORTLIST_MAX_QUERY_CHARACTERS": ("9000", 9000),
-    "SHORTLIST_FILE_SECONDS": ("8", 8.0),
-    "SHORTLIST_FILE_MEMORY_MB": ("256", 256),
-    "SHORTLIST_LLM_URL": ("u", "u"),
-    "SHORTLIST_LLM_MODEL": ("m", "m"),
-    "SHORTLIST_LLM_KEY": ("k", "***"),
-    "SHORTLIST_LLM_FALLBACK": ("f", "f"),
-    "SHORTLIST_CHUNK_SIZE": ("400", 400),
-    "SHORTLIST_CHUNK_OVERLAP": ("40", 40),
-    "SHORTLIST_TOP_K": ("6", 6),
-    "SHORTLIST_THRESHOLD": ("0.2", 0.2),
-    "SHORTLIST_EMBEDDER": ("light", "light"),
-    "SHORTLIST_INDEX_DIR": ("index", "index"),
-    "SHORTLIST_MEMORY_WINDOW_TURNS": ("3", 3),
-    "SHORTLIST_AGENT_MAX_STEPS": ("7", 7),
-    "SHORTLIST_PROFILE": ("home", "home"),
-    "SHORTLIST_ENGINE_USER": ("ann", "ann"),
-    "SHORTLIST_ENGINE_PASSWORD": ("p", "***"),
-    "SHORTLIST_ENGINE_CERTIFICATE": ("ca.pem", "ca.pem"),
-    "SHORTLIST_LEARN": ("LOG", "log"),
-    "SHORTLIST_TELEMETRY": ("yes", True),
-}
-FORMER = {"BM25S_HOST": "SHORTLIST_HOST", "BM25S_PORT": "SHORTLIST_PORT", "BM25S_LOG_LEVEL": "SHORTLIST_LOG_LEVEL"}
-
-
-def test_every_variable_sets_a_key(file: Path) -> None:
-    assert KEYS.variables.keys() == VARIABLES.keys() | FORMER.keys()
-    given = {variable: text for variable, (text, _) in VARIABLES.items()}
-    rows = {row["key"]: (row["value"], row["origin"]) for row in load_compat_settings(file, environment=given).rows()}
-    assert [rows[KEYS.variables[name]] for name in VARIABLES] == [(VARIABLES[name][1], name) for name in VARIABLES]
-
-
-@pytest.mark.parametrize("former", FORMER)
-def test_a_former_variable_counts_unless_its_present_name_is_set(former: str) -> None:
-    present = FORMER[former]
-    text, value = VARIABLES[present]
-    key = KEYS.variables[former]
-    settings = load_compat_settings(environment={former: text})
-    assert (settings.value(key), settings.origins[key]) == (value, former)
-    other = {"SHORTLIST_HOST": "::1", "SHORTLIST_PORT": "6", "SHORTLIST_LOG_LEVEL": "error"}[present]
-    settings = load_compat_settings(environment={present: other, former: text})
-    assert (str(settings.value(key)), settings.origins[key]) == (other, present)
 
 
 def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
@@ -183,14 +131,6 @@ def test_any_other_address_needs_a_token(host: str) -> None:
 def test_a_token_is_never_shown(file: Path) -> None:
     settings = load_compat_settings(file, {"server.token": "hidden-word"}, {})
     assert "hidden-word" not in repr(settings) + str(settings.rows())
-
-
-def test_a_misspelled_variable_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BM25S_TEMPRATURE", "BM25S_PORT"):
-        monkeypatch.setenv(name, "1")
-    (warning,) = unknown_variables()
-    assert "BM25S_TEMPRATURE" in warning
-    assert "'BM25S_TEMPERATURE'" in warning
 
 
 def test_config_show_lists_the_values_in_force(

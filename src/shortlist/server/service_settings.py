@@ -126,7 +126,7 @@ def load_answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
     return collect_values(("answers",), given=options).validate().answers
 
 
-class Candidate(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value, its origin in words, and how far that is trusted: a file may come with a cloned repository."""
 
     value: Any
@@ -134,7 +134,7 @@ class Candidate(NamedTuple):
     trust: int
 
 
-def choose_key(url: Candidate | None, keys: Sequence[Candidate]) -> Any:
+def choose_key(url: SourcedValue | None, keys: Sequence[SourcedValue]) -> Any:
     """The first key that may be sent to the address: the origin of the address is at least as trusted as the key's."""
     allowed = [key.value for key in keys if not url or url.value == OPENAI or key.trust <= url.trust]
     if url and keys and not allowed:
@@ -150,13 +150,13 @@ def _protect_keys(collected: Values) -> None:
     """Keep the keys of the environment from addresses that only the file sets."""
     values, origins, in_file, file = collected.values, collected.origins, collected.in_file, str(collected.file)
 
-    def candidate(key: str) -> Candidate:
+    def candidate(key: str) -> SourcedValue:
         is_from_file = origins[key] == file
         origin = f"{key} in {file}" if is_from_file else f"{origins[key]} in the environment"
-        return Candidate(values[key], origin, 0 if is_from_file else 2)
+        return SourcedValue(values[key], origin, 0 if is_from_file else 2)
 
     if values.get("llm.key"):
-        stored = [Candidate(in_file["llm.key"], file, 0)] if in_file.get("llm.key") else []
+        stored = [SourcedValue(in_file["llm.key"], file, 0)] if in_file.get("llm.key") else []
         key = choose_key(candidate("llm.url") if values.get("llm.url") else None, [candidate("llm.key"), *stored])
         if key != values["llm.key"]:
             values["llm.key"], origins["llm.key"] = key, file
