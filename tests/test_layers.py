@@ -39,14 +39,14 @@ LAYERS: dict[str, int] = {
     "retrieval": 4,
     "answer": 5,
     "integrations": 5,
-    "compat": 5,
     "eval": 6,
     "install": 7,
     "mcp": 7,
     "server": 8,
-    "cli": 9,
+    "compat": 9,
+    "cli": 10,
 }
-PUBLIC = {"__init__", "__main__", "eval_gen"}  # the public entry points import from every layer
+PUBLIC = {"__init__", "__main__", "eval_gen", "kits"}  # the public entry points import from every layer
 
 MODULES: dict[str, Path] = {}
 for _path in sorted(ROOT.rglob("*.py")):

@@ -18,12 +18,13 @@ ORDER = [
     "library",
     "retrieval",
     "integrations",
-    "compat",
     "answer",
     "eval",
     "install",
     "mcp",
     "server",
+    "compat",
+    "kits",
     "cli",
 ]
 COLUMN = 27

@@ -16,10 +16,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from shortlist import _settings
 from shortlist.cli.app import TEXTS, app
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import KEYS
 from shortlist.mcp.agent_tools import DEFINITIONS
-from shortlist.server.application import create_app
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -153,11 +153,12 @@ def write_settings() -> str:
         "the working directory to the root of its repository, then the defaults. `shortlist config show` prints the",
         "values in force and where each comes from.",
     ]
-    for section, kind in _settings.SECTIONS.items():
+    for section, kind in KEYS.sections.items():
         rows = []
         for key, info in kind.model_fields.items():
             about: Any = info.json_schema_extra
-            names = " ".join(f"`{name}`" for name in (about["variable"], about["usual"], about["option"]) if name)
+            sources = [about[source] for source in ("variable", "former", "usual", "option")]
+            names = " ".join(f"`{name}`" for name in sources if name)
             default = "" if info.default is None else f"`{json.dumps(info.default)}`"
             rows.append((f"`{section}.{key}`", info.description or "", default, names))
         lines += ["", f"## {section}", "", kind.__doc__ or "", ""]

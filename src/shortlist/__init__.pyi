@@ -1,7 +1,6 @@
 # The public names. `__init__.py` loads each on first use.
 from . import eval as eval
 from . import eval_gen as eval_gen
-from ._settings import BM25SSettings as BM25SSettings
 from .answer.agent import agent_ask as agent_ask
 from .answer.ask import ask as ask
 from .answer.chat import Chat as Chat
@@ -13,6 +12,8 @@ from .compat.in_memory_docs import InMemoryDocs as InMemoryDocs
 from .compat.retriever import BM25SRetriever as BM25SRetriever
 from .compat.retriever import get_retriever as get_retriever
 from .compat.retriever import retrieve_documents as retrieve_documents
+from .compat.retriever_client import BM25SClient as BM25SClient
+from .compat.retriever_settings import BM25SSettings as BM25SSettings
 from .compat.tool_index import CosineSimilarity as CosineSimilarity
 from .compat.tool_index import SearchQuery as SearchQuery
 from .compat.tool_index import SearchResult as SearchResult
@@ -70,7 +71,6 @@ from .retrieval.retrieve import search_many as search_many
 from .retrieval.select import make_llm_selector as make_llm_selector
 from .retrieval.select import register_strategy as register_strategy
 from .retrieval.select import select as select
-from .server.client import BM25SClient as BM25SClient
 from .server.mounted_gateway import gateway_app as gateway_app
 from .sources import CorpusSource as CorpusSource
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -69,12 +69,14 @@ LogLevel = Annotated[
 Learn = Literal["off", "log", "on"]
 
 
-def setting(default: Any, help: str, variable: str = "", option: str = "", usual: str = "", **limits: Any) -> Any:
+def setting(
+    default: Any, help: str, variable: str = "", option: str = "", usual: str = "", former: str = "", **limits: Any
+) -> Any:
     """A key of a section: its default, its meaning, and the environment variable and the option that set it.
 
-    `usual` is a variable that other programs use for it too.
+    `usual` is a variable that other programs use for it too, `former` an older name of the variable.
     """
-    sources: Any = {"variable": variable, "option": option, "usual": usual}
+    sources: Any = {"variable": variable, "option": option, "usual": usual, "former": former}
     return Field(default=default, description=help, json_schema_extra=sources, **limits)
 
 
@@ -86,14 +88,6 @@ class Section(BaseModel):
     """A section of the settings file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Bm25s(Section):
-    """The cutoff of /retrieve and `BM25SRetriever`."""
-
-    temperature: float = setting(0.5, "Softmax temperature.", "BM25S_TEMPERATURE", ge=0.1, le=10)
-    ignore_zero: bool = setting(True, "Leave out documents that share no word with the query.", "BM25S_IGNORE_ZERO")
-    llm_tools_cutoff: float = setting(10.0, "Minimum percentage of the softmax.", "BM25S_CUTOFF", ge=0, le=100)
 
 
 class Documents(Section):
@@ -110,13 +104,17 @@ class Documents(Section):
     )
 
 
-class Server(Section):
+class ServerSettings(Section):
     """The address of the service, and who may use it."""
 
-    host: str = setting(LOOPBACK, "Address to listen on.", "BM25S_HOST", option="--host", min_length=1)
-    port: int = setting(9200, "Port to listen on; 0 picks a free one.", "BM25S_PORT", option="--port", ge=0, le=65535)
+    host: str = setting(
+        LOOPBACK, "Address to listen on.", "SHORTLIST_HOST", "--host", former="BM25S_HOST", min_length=1
+    )
+    port: int = setting(
+        9200, "Port to listen on; 0 picks a free one.", "SHORTLIST_PORT", "--port", former="BM25S_PORT", ge=0, le=65535
+    )
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
-    log_level: LogLevel = setting("info", "Log level.", "BM25S_LOG_LEVEL")
+    log_level: LogLevel = setting("info", "Log level.", "SHORTLIST_LOG_LEVEL", former="BM25S_LOG_LEVEL")
     workers: int = setting(
         0,
         "Processes that search, such as one for each core; 0: threads of the service.",
@@ -206,7 +204,7 @@ class Mcp(Section):
     )
 
 
-class Engine(Section):
+class EngineSettings(Section):
     """Credentials for the clusters that store corpora."""
 
     user: str = setting("", "User name.", env.ENGINE_USER)
@@ -240,14 +238,13 @@ class Settings(BaseModel):
     """The sections, the origin of each value that is not a default, and the file that was read."""
 
     model_config = ConfigDict(frozen=True)
-    bm25s: Bm25s = Bm25s()
     documents: Documents = Documents()
-    server: Server = Server()
+    server: ServerSettings = ServerSettings()
     limits: Limits = Limits()
     llm: Llm = Llm()
     answers: Answers = Answers()
     mcp: Mcp = Mcp()
-    engine: Engine = Engine()
+    engine: EngineSettings = EngineSettings()
     usage: Usage = Usage()
     telemetry: Telemetry = Telemetry()
     origins: dict[str, str] = {}
@@ -261,14 +258,17 @@ class Settings(BaseModel):
     @property
     def given(self) -> dict[str, Any]:
         """The values that a command line or a program set."""
-        return {key: self.value(key) for key, origin in self.origins.items() if origin == OPTIONS.get(key, PROGRAM)}
+        options = keys_of(type(self)).options
+        return {key: self.value(key) for key, origin in self.origins.items() if origin == options.get(key, PROGRAM)}
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Each key with its value and origin; secrets are hidden."""
-        values = {key: self.value(key) for key in FIELDS}
+    def rows(self, changes: Mapping[str, tuple[Any, str]] | None = None) -> list[dict[str, Any]]:
+        """Each key with its value and origin, of which `changes` replace some; secrets are hidden."""
+        keys = keys_of(type(self))
+        values = {key: self.value(key) for key in keys.fields}
         shown = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-        shown |= {key: "***" for key in SECRETS if values[key] is not None}
-        return [{"key": key, "value": shown[key], "origin": self.origins.get(key, DEFAULT)} for key in FIELDS]
+        shown |= {key: "***" for key in keys.secrets if values[key] is not None}
+        rows = {key: (shown[key], self.origins.get(key, DEFAULT)) for key in keys.fields} | dict(changes or {})
+        return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in rows.items()]
 
     @property
     def folder(self) -> Path:
@@ -282,50 +282,44 @@ class Settings(BaseModel):
         return not is_default or Path(self.documents.source) != (self.file or Path(FILE)).parent / SOURCE
 
 
-SECTIONS: dict[str, Any] = {name: info.annotation for name, info in [*Settings.model_fields.items()][:-3]}
-FIELDS: dict[str, FieldInfo] = {
-    f"{section}.{key}": info for section, kind in SECTIONS.items() for key, info in kind.model_fields.items()
-}
-_SOURCES: dict[str, Any] = {key: info.json_schema_extra for key, info in FIELDS.items()}
-VARIABLES = {sources["variable"]: key for key, sources in _SOURCES.items() if sources["variable"]}
-USUAL = {sources["usual"]: key for key, sources in _SOURCES.items() if sources["usual"]}
-OPTIONS = {key: sources["option"] for key, sources in _SOURCES.items() if sources["option"]}
+class SettingKeys(NamedTuple):
+    """The sections and keys of a class of settings, and the variables and options that set them."""
+
+    sections: dict[str, type[Section]]
+    fields: dict[str, FieldInfo]
+    variables: dict[str, str]  # former names first, so that the present name counts if both are set
+    usual: dict[str, str]
+    options: dict[str, str]
+    secrets: frozenset[str]
+
+
+@cache
+def keys_of(schema: type[Settings]) -> SettingKeys:
+    """The keys of the settings, or of a subclass with more sections."""
+    kinds = {name: info.annotation for name, info in schema.model_fields.items()}
+    sections = {name: kind for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Section)}
+    fields = {f"{name}.{key}": info for name, kind in sections.items() for key, info in kind.model_fields.items()}
+
+    def sources(kind: str) -> dict[str, str]:
+        return {key: extra[kind] for key, info in fields.items() if (extra := _extra_of(info))[kind]}
+
+    variables = {variable: key for kind in ("former", "variable") for key, variable in sources(kind).items()}
+    usual = {variable: key for key, variable in sources("usual").items()}
+    secrets = frozenset(key for key, info in fields.items() if info.annotation == SecretStr | None)
+    return SettingKeys(sections, fields, variables, usual, sources("option"), secrets)
+
+
+def _extra_of(info: FieldInfo) -> dict[str, Any]:
+    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+
+
+SECTIONS, FIELDS, VARIABLES, USUAL, OPTIONS, SECRETS = keys_of(Settings)
 PATHS = (
     "documents.source",
     "documents.folder",
     "answers.index_dir",
     "engine.certificate",
 )  # relative to the folder of the file
-SECRETS = {key for key, info in FIELDS.items() if info.annotation == SecretStr | None}
-
-
-@dataclass
-class BM25SSettings:
-    """The softmax temperature (0.1 to 10), whether documents without a word of the query are left out, and the
-    percentage of the softmax that a document needs to be returned (0 to 100)."""
-
-    temperature: float = 0.5
-    ignore_zero: bool = True
-    llm_tools_cutoff: float = 10.0
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            section = Bm25s.model_validate({name: value}, strict=True)
-        except ValidationError as error:
-            message = _describe_error(f"bm25s.{name}", error.errors()[0], value)
-            raise InputError(f"BM25SSettings: {message.replace('bm25s.', '')}") from None
-        super().__setattr__(name, getattr(section, name))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> BM25SSettings:
-        """Settings with these values, and defaults for the rest. The inverse of `to_dict`."""
-        settings = cls()
-        for name, value in values.items():
-            setattr(settings, name, value)
-        return settings
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 class Values(NamedTuple):
@@ -335,6 +329,7 @@ class Values(NamedTuple):
     origins: dict[str, str]
     in_file: Mapping[str, Any] = {}
     file: Path | None = None
+    schema: type[Settings] = Settings
 
     def validate(self) -> Settings:
         """The settings. One error reports all invalid values."""
@@ -343,21 +338,22 @@ class Values(NamedTuple):
             section, _, name = key.partition(".")
             sections.setdefault(section, {})[name] = value
         try:
-            return Settings(**sections, origins=self.origins, file=self.file)
+            return self.schema(**sections, origins=self.origins, file=self.file)
         except ValidationError as error:
             described = []
             for detail in error.errors(include_url=False):
                 key = ".".join(map(str, detail["loc"][:2]))
-                message = _describe_error(key, detail, self.values.get(key))
+                message = describe_error(keys_of(self.schema), key, detail, self.values.get(key))
                 described.append(f"{self.origins.get(key, DEFAULT)}: {message}")
             raise InputError(" ".join(described)) from None
 
 
-def _describe_error(key: str, detail: Any, value: Any) -> str:
-    if key not in FIELDS:
-        return f"unknown key {key!r}.{did_you_mean(key, FIELDS, most=1)}"
-    allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else _describe_type(FIELDS[key])
-    return f"{key} {allowed}, not {'the given value' if key in SECRETS else repr(value)}."
+def describe_error(keys: SettingKeys, key: str, detail: Any, value: Any) -> str:
+    """What is wrong with the value of a key, from an error of pydantic."""
+    if key not in keys.fields:
+        return f"unknown key {key!r}.{did_you_mean(key, keys.fields, most=1)}"
+    allowed = detail["ctx"]["error"] if detail["type"] == "value_error" else _describe_type(keys.fields[key])
+    return f"{key} {allowed}, not {'the given value' if key in keys.secrets else repr(value)}."
 
 
 def _describe_type(info: FieldInfo) -> str:
@@ -378,24 +374,28 @@ def collect_values(
     file: str | Path | None = None,
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    schema: type[Settings] = Settings,
 ) -> Values:
     """All values that are set. A `file` must exist; without one, the nearest settings.yaml of the project is optional.
 
     With `names`, only these sections are read, and others in the file are ignored: it may belong to another program.
     """
+    keys = keys_of(schema)
     path = find_in_project(FILE) if file is None else Path(file).expanduser()
     has_file = file is not None or (path.exists() and not path.is_dir())
-    in_file = read_file(path, names) if has_file else {}
+    in_file = read_file(path, names, keys.sections) if has_file else {}
     values, origins = dict(in_file), dict.fromkeys(in_file, str(path))
-    for variable, key in VARIABLES.items():
+    for variable, key in keys.variables.items():
         if (names is None or key.partition(".")[0] in names) and (text := read_variable(variable, environment)):
             values[key], origins[key] = text, variable
     for key, value in (given or {}).items():
-        values[key], origins[key] = value, OPTIONS.get(key, PROGRAM)
-    return Values(values, origins, in_file, path if has_file else None)
+        values[key], origins[key] = value, keys.options.get(key, PROGRAM)
+    return Values(values, origins, in_file, path if has_file else None, schema)
 
 
-def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any]:
+def read_file(
+    path: Path, names: Collection[str] | None = None, sections: Collection[str] = tuple(SECTIONS)
+) -> dict[str, Any]:
     """The values of a settings file by dotted key. Relative paths are relative to the folder of the file."""
     try:
         data = load_yaml(read_text(path))
@@ -404,14 +404,14 @@ def read_file(path: Path, names: Collection[str] | None = None) -> dict[str, Any
     except ValueError as error:
         raise InputError(f"The settings file {path} is not valid YAML: {error}.") from None
     if not isinstance(data, dict | None):
-        raise InputError(f"The settings file {path} must contain sections ({', '.join(SECTIONS)}), not {data!r}.")
+        raise InputError(f"The settings file {path} must contain sections ({', '.join(sections)}), not {data!r}.")
     values: dict[str, Any] = {}
     for section, content in (data or {}).items():
         if names is not None and section not in names:
             continue
-        if section not in SECTIONS:
-            suggestion = did_you_mean(str(section), SECTIONS, most=1)
-            raise InputError(f"{path}: unknown section {section!r}. Valid sections: {', '.join(SECTIONS)}.{suggestion}")
+        if section not in sections:
+            suggestion = did_you_mean(str(section), sections, most=1)
+            raise InputError(f"{path}: unknown section {section!r}. Valid sections: {', '.join(sections)}.{suggestion}")
         if not isinstance(content, dict | None):
             raise InputError(f"{path}: the section {section!r} must contain keys and values, not {content!r}.")
         values |= {f"{section}.{key}": value for key, value in (content or {}).items()}
@@ -475,19 +475,3 @@ def load_telemetry() -> bool:
     key, variable = "telemetry.enabled", env.TELEMETRY
     text = read_variable(variable)
     return bool(text) and Values({key: text}, {key: variable}).validate().telemetry.enabled
-
-
-class RetrieverSettings(NamedTuple):
-    """The defaults of `BM25SRetriever()`."""
-
-    bm25s: BM25SSettings
-    source: str
-    encoding: str
-    source_must_exist: bool
-
-
-def retriever_settings() -> RetrieverSettings:
-    """The settings of a retriever in the current folder."""
-    settings = collect_values(("bm25s", "documents")).validate()
-    bm25s, documents = BM25SSettings(**settings.bm25s.model_dump()), settings.documents
-    return RetrieverSettings(bm25s, documents.source, documents.encoding, settings.source_must_exist)

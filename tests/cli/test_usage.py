@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist import Corpus
@@ -88,8 +89,9 @@ def test_questions_learn_as_the_setting_says(shell: Shell) -> None:
 
 def test_the_service_learns_as_its_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    create_app(load_settings(given={"usage.learn": "log"}, environment={"SHORTLIST_LEARN": "off"}))
-    assert Corpus.learning == "log"
+    settings = load_settings(given={"usage.learn": "log"}, environment={"SHORTLIST_LEARN": "off"})
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        assert client.get("/status").json()["learning"] == "log"
 
 
 def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

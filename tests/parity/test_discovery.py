@@ -31,14 +31,14 @@ from shortlist import (
 )
 from shortlist import eval as ev
 from shortlist.cli import run
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import load_compat_settings
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.corpus_tool import as_tool
 from shortlist.retrieval.select import STRATEGIES
-from shortlist.server.application import create_app
-from shortlist.server.service_settings import load_settings
 from tests.answer.server import completion, serving
 from tests.parity import ir_selections
 
@@ -428,7 +428,7 @@ def test_e4_a_cap_holds_on_the_command_line_and_over_http(strategy: str, capsys:
     assert run(["discover", f"tools:{catalog}", query, *arguments]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
     build(CorpusSource.from_tools(catalog), "shop")
-    with TestClient(create_app(load_settings()), base_url="http://127.0.0.1") as web:
+    with TestClient(create_app(load_compat_settings()), base_url="http://127.0.0.1") as web:
         body = {"query": query, "strategy": strategy, "max_k": 1, "min_score": None}
         assert len(web.post("/v1/corpora/shop/discover", json=body).json()["results"]) == 1
     assert len(agent_actions.find("shop", query, limit=1)["results"]) == 1
@@ -521,7 +521,9 @@ def test_e6_discover_has_one_default_everywhere(query: str, capsys: pytest.Captu
     capsys.readouterr()
     run(["discover", "skills", query, "--json"])
     answers = [json.loads(capsys.readouterr().out), as_tool("skills")(query), agent_actions.find("skills", query)]
-    settings = load_settings(given={"documents.auto_reload": False, "documents.embedder": "none"}, environment={})
+    settings = load_compat_settings(
+        given={"documents.auto_reload": False, "documents.embedder": "none"}, environment={}
+    )
     with TestClient(create_app(settings), base_url="http://localhost:9200") as client:
         answers.append(client.post("/v1/corpora/skills/discover", json={"query": query}).json())
     assert [(one["abstained"], [item["id"] for item in one["results"]]) for one in answers] == [expected] * 4

@@ -20,11 +20,10 @@ import yaml
 
 import shortlist
 from shortlist import BM25SClient, BM25SRetriever, BM25SSettings, Document, InputError, ServiceError, SourceError
-from shortlist._settings import VARIABLES
 from shortlist.cli import run as run_cli
 from shortlist.compat import retriever as module
 from shortlist.compat.retriever import retriever_corpus
-from shortlist.server.service_settings import load_settings
+from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from tests.parity.seed_modules import run, seed_modules  # noqa: F401
 from tests.server.conftest import Service
 
@@ -70,7 +69,7 @@ DOCUMENT = {"id", "title", "content", "keywords", "metadata", "bm25_score", "sof
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder, with the default catalog and without any settings."""
-    for variable in VARIABLES:
+    for variable in KEYS.variables:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "_retriever", None)
@@ -411,12 +410,12 @@ def test_a9_the_documented_settings_file_starts_without_its_catalog(tmp_path: Pa
 
 def test_a9_the_host_of_the_file_holds_with_a_token_and_is_an_error_on_the_command_line(folder: Path) -> None:
     (folder / "settings.yaml").write_text(SETTINGS_YAML, "utf-8")
-    assert load_settings(environment={}).server.host == "127.0.0.1"
-    assert load_settings(environment={"SHORTLIST_TOKEN": "word"}).server.host == "0.0.0.0"
-    assert load_settings(given={"server.allow_anonymous": True}, environment={}).server.host == "0.0.0.0"
-    assert load_settings(environment={"BM25S_HOST": "::1"}).warnings == ()
+    assert load_compat_settings(environment={}).server.host == "127.0.0.1"
+    assert load_compat_settings(environment={"SHORTLIST_TOKEN": "word"}).server.host == "0.0.0.0"
+    assert load_compat_settings(given={"server.allow_anonymous": True}, environment={}).server.host == "0.0.0.0"
+    assert load_compat_settings(environment={"BM25S_HOST": "::1"}).warnings == ()
     with pytest.raises(InputError, match="no token is set"):
-        load_settings(given={"server.host": "0.0.0.0"}, environment={})
+        load_compat_settings(given={"server.host": "0.0.0.0"}, environment={})
 
 
 def test_a9_config_show_and_doctor_report_the_host(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -565,7 +564,7 @@ def test_a1_an_entry_without_content_is_named_once(folder: Path) -> None:
 
 def test_a9_config_show_lists_the_variables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cli(["config", "show", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["variables"].keys() >= set(VARIABLES)
+    assert json.loads(capsys.readouterr().out)["variables"].keys() >= KEYS.variables.keys()
 
 
 def test_a12_failures_raise_the_message_of_the_service(client: BM25SClient) -> None:

@@ -12,9 +12,9 @@ import click
 import pytest
 
 import shortlist
-from shortlist._settings import FIELDS, VARIABLES
 from shortlist.cli.app import app
-from shortlist.server.application import create_app
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import KEYS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/stability.md").read_text("utf-8")
@@ -65,7 +65,7 @@ def test_routes_exist() -> None:
 
 
 def test_settings_and_variables_exist() -> None:
-    assert set(names_in("Settings and variables")) <= {*FIELDS, *VARIABLES}
+    assert set(names_in("Settings and variables")) <= {*KEYS.fields, *KEYS.variables}
 
 
 def test_the_names_of_the_seed_are_stable() -> None:

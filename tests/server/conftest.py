@@ -17,8 +17,8 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from shortlist.server.application import create_app
-from shortlist.server.service_settings import load_settings
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import load_compat_settings
 
 TOOLS: list[dict[str, Any]] = [
     {"id": "refund", "title": "Refund a payment", "content": "Send money back to a card.", "keywords": ["chargeback"]},
@@ -57,7 +57,7 @@ def make(catalog: Path) -> Iterator[Make]:
         end()
         keys = {key.replace("__", "."): value for key, value in given.items()}
         values = {"documents.source": str(catalog), "documents.auto_reload": False, "documents.embedder": "none"}
-        app = create_app(load_settings(given=values | keys, environment={}))
+        app = create_app(load_compat_settings(given=values | keys, environment={}))
         client = TestClient(app, base_url="http://localhost:9200")
         running.append(client.__enter__())
         return client
@@ -79,7 +79,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     with pytest.MonkeyPatch.context() as patch:
         for kind in ("data", "config", "cache"):
             patch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(folder / kind))
-        app = create_app(load_settings(given=values | {"documents.auto_reload": False}, environment={}))
+        app = create_app(load_compat_settings(given=values | {"documents.auto_reload": False}, environment={}))
     with TestClient(app, base_url="http://localhost:9200") as client:
         yield client
 

@@ -62,7 +62,7 @@ def test_retrieving_does_not_wait_for_other_readers(make: Make, monkeypatch: pyt
         assert release.wait(60)
         return {"folder": "", "current": "", "files": []}
 
-    monkeypatch.setattr("shortlist.server.catalog_store.CatalogStore.document_files", slow)
+    monkeypatch.setattr("shortlist.compat.served_retriever.ServedRetriever.document_files", slow)
     with ThreadPoolExecutor(12) as pool:
         reading = [pool.submit(client.get, "/document-files") for _ in range(10)]
         assert ids(client.post("/retrieve", json={"query": "parcel"})) == ["track"]

@@ -11,8 +11,7 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
-from shortlist._settings import SECTIONS
-from shortlist.server.service_settings import load_settings
+from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from tests.pages import ROOT, read_blocks, read_page
 from tests.server.conftest import Start
 
@@ -63,8 +62,11 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
 def test_the_settings_file_has_the_defaults(tmp_path: Path) -> None:
     (text,) = (block.text for block in BLOCKS if block.language == "yaml")
     (tmp_path / "settings.yaml").write_text(text)
-    shown, defaults = load_settings(tmp_path / "settings.yaml", environment={}), load_settings(environment={})
-    for section in SECTIONS:
+    shown, defaults = (
+        load_compat_settings(tmp_path / "settings.yaml", environment={}),
+        load_compat_settings(environment={}),
+    )
+    for section in KEYS.sections:
         values, default = getattr(shown, section).model_dump(), getattr(defaults, section).model_dump()
         assert {key for key in values if values[key] != default[key]} <= {"source", "folder"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import pickle
 import signal
@@ -15,6 +17,8 @@ from fastapi.testclient import TestClient
 
 from shortlist.safety import processes
 from shortlist.safety.processes import make_command
+from shortlist.server.catalog_store import CatalogStore
+from shortlist.server.routes.corpora_routes import search_in_corpus
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_settings import load_settings
 from tests.server.conftest import TOOLS, Make, until, write_catalog
@@ -98,7 +102,7 @@ def test_a_process_that_ends_while_the_service_starts_is_replaced(make: Make, mo
 
 
 def test_a_process_ends_quietly_when_no_one_reads_its_answers() -> None:
-    given: list[Any] = [load_settings(environment={}), (1, ("", {}, "retrieve", "", {}))]
+    given: list[Any] = [load_settings(environment={}), (1, pickle.dumps(("", {}, len, "", {})))]
     messages = [pickle.dumps(message) for message in given]
     pipe = subprocess.PIPE
     process = subprocess.Popen(make_command(SearchWorkers.__module__), stdin=pipe, stdout=pipe, stderr=pipe)
@@ -107,6 +111,26 @@ def test_a_process_ends_quietly_when_no_one_reads_its_answers() -> None:
     framed = b"".join(len(data).to_bytes(4, "little") + data for data in messages)
     _, complaints = process.communicate(framed, timeout=60)
     assert (complaints, process.returncode) == (b"", 1)
+
+
+def test_a_search_that_a_process_cannot_load_or_do_is_an_error_and_the_next_one_is_answered(catalog: Path) -> None:
+    given = {"documents.source": str(catalog), "documents.embedder": "none", "server.workers": 1}
+    settings = load_settings(given=given, environment={})
+    store = CatalogStore(settings)
+
+    async def run() -> None:
+        workers = SearchWorkers(settings, store)
+        await workers.start()
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            await workers.answer(lambda corpus: {}, "catalog", {})  # has no name by which it could be loaded
+        with pytest.raises(TypeError):
+            await workers.answer(search_in_corpus, "catalog", {"nothing": 1})
+        found = json.loads(await workers.answer(search_in_corpus, "catalog", {"query": "parcel"}))
+        assert [hit["id"] for hit in found["hits"]] == ["track"]
+        await workers.close()
+
+    asyncio.run(run())
+    store.close()
 
 
 def _children() -> set[int]:

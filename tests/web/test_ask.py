@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from shortlist.answer.prompts import REFUSAL
 from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, ScriptedServer, event, failure, streamed
-from tests.server.test_ask import calls
+from tests.server.routes.test_job_routes import calls
 from tests.web.conftest import HOSTILE, PATIENCE, Service, Visitor, assert_still
 from tests.web.test_frame import nameless
 

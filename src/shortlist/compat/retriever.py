@@ -7,21 +7,21 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from shortlist._limits import check_length
-from shortlist._settings import SOURCE, BM25SSettings, collect_values, retriever_settings
+from shortlist._settings import SOURCE, collect_values
 from shortlist._text import clean, count_of
-from shortlist.documents import Document, Problem
+from shortlist.compat.retriever_settings import BM25SSettings, load_retriever_defaults
+from shortlist.documents import Document
 from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.lexical.bm25 import Scoring
-from shortlist.index.storage.records import to_record
 from shortlist.index.text.chunking import CHUNKED_KINDS, LED_KINDS
 from shortlist.retrieval.select import large_shares
-from shortlist.sources.tools.tool_catalogs import tools_in_catalog
+from shortlist.server.catalog_store import read_catalog
 
 log = logging.getLogger("shortlist")
 
@@ -64,7 +64,7 @@ class BM25SRetriever:
     ) -> None:
         is_named = not isinstance(document_file, _Unnamed)
         if settings is None or not is_named:
-            configured = retriever_settings()
+            configured = load_retriever_defaults()
             settings = configured.bm25s if settings is None else settings
             if not is_named:
                 document_file, is_named = configured.source, configured.source_must_exist
@@ -76,9 +76,7 @@ class BM25SRetriever:
         self.encoding = encoding or "utf-8"
         self.corpus = retriever_corpus() if corpus is None else corpus
         if corpus is not None:
-            counts = corpus.info()
-            if counts["passages"] != counts["documents"]:
-                raise InputError(f"The corpus {corpus.name!r} splits documents into parts. Use retriever_corpus(path).")
+            check_corpus(corpus)
         elif document_file is not None and (is_named or Path(document_file).exists()):
             self.reload_documents()
 
@@ -109,40 +107,14 @@ class BM25SRetriever:
 
         Errors, including option values out of range, are returned in the same format with `success` False.
         """
-        options = {"temperature": temperature, "ignore_zero": ignore_zero, "llm_tools_cutoff": llm_tools_cutoff}
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        settings = self._settings
-        try:
-            settings = replace(settings, **given) if given else settings
-            return self._retrieve(query, settings)
-        except Exception as error:  # the caller always gets the same format
-            if not isinstance(error, InputError):
-                log.error("A retrieval failed: %s", error, exc_info=not isinstance(error, ShortlistError))
-            return _response(str(error) or type(error).__name__, settings)
-
-    def _retrieve(self, query: str, settings: BM25SSettings) -> dict[str, Any]:
-        if not isinstance(query, str):
-            return _response(f"The query is a string, not {type(query).__name__}.", settings)
-        check_length(query)
-        with self.corpus.snapshot() as snapshot:
-            lexical = snapshot.lexical
-            if not lexical.live:
-                return _response("No documents indexed", settings)
-            terms = lexical.analyzer.terms(query)
-            if not terms:
-                return _response("The query has no searchable word", settings)
-            scores = lexical.scores(terms)
-            if scores is None:  # a softmax needs the scores of all documents
-                return _response(f"The corpus {self.corpus.name!r} is not stored on this machine", settings)
-            takes_part = scores > 0 if settings.ignore_zero else snapshot.everything()
-            scores[~takes_part] = -np.inf
-            best, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
-            order = np.argsort(-scores[best], kind="stable")
-            best, shares = best[order], shares[order]
-            documents = snapshot.stored(best)
-        results = list(map(_result, documents, scores[best].tolist(), shares.tolist()))
-        message = f"Retrieved {len(best)} of {count_of(total, 'document')}"
-        return _response(message, settings, results, total, settings.llm_tools_cutoff)
+        return retrieve_from_corpus(
+            self.corpus,
+            query,
+            self._settings,
+            temperature=temperature,
+            ignore_zero=ignore_zero,
+            llm_tools_cutoff=llm_tools_cutoff,
+        )
 
     def add_documents(self, documents: Iterable[Document]) -> None:
         """Add documents, or replace those with the same ids: all of them, or none."""
@@ -187,21 +159,48 @@ class BM25SRetriever:
         self._settings = replace(settings)
 
 
-def read_catalog(path: Path, encoding: str = "utf-8") -> list[Document]:
-    """The documents of a catalog, or an error that names the file and each bad entry."""
-    documents: dict[str, Document] = {}
-    problems = []
-    for number, entry in enumerate(tools_in_catalog(path.expanduser(), encoding), 1):
-        record = to_record(entry)
-        if isinstance(record, Problem):
-            place = "" if isinstance(entry, Problem) else f"Entry {number} ({record.id}): "
-            problems.append(f"{place}{record.reason}")
-        elif documents.setdefault(clean(entry.id), cast(Document, entry)) is not entry:
-            problems.append(f"Entry {number} ({record.document.id}): its id is not unique.")
-    if problems:
-        more = f" And {len(problems) - 10} more." if len(problems) > 10 else ""
-        raise SourceError(f"{path} was not loaded. {' '.join(problems[:10])}{more}")
-    return list(documents.values())
+def check_corpus(corpus: Corpus) -> None:
+    """Raise an error unless every document of the corpus is one passage, as a softmax over documents needs."""
+    counts = corpus.info()
+    if counts["passages"] != counts["documents"]:
+        raise InputError(f"The corpus {corpus.name!r} splits documents into parts. Use retriever_corpus(path).")
+
+
+def retrieve_from_corpus(corpus: Corpus, query: str, settings: BM25SSettings, **options: Any) -> dict[str, Any]:
+    """What `BM25SRetriever.retrieve_documents` returns, with options in place of some of the settings unless None."""
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    try:
+        settings = replace(settings, **given) if given else settings
+        return _retrieve(corpus, query, settings)
+    except Exception as error:  # the caller always gets the same format
+        if not isinstance(error, InputError):
+            log.error("A retrieval failed: %s", error, exc_info=not isinstance(error, ShortlistError))
+        return _response(str(error) or type(error).__name__, settings)
+
+
+def _retrieve(corpus: Corpus, query: str, settings: BM25SSettings) -> dict[str, Any]:
+    if not isinstance(query, str):
+        return _response(f"The query is a string, not {type(query).__name__}.", settings)
+    check_length(query)
+    with corpus.snapshot() as snapshot:
+        lexical = snapshot.lexical
+        if not lexical.live:
+            return _response("No documents indexed", settings)
+        terms = lexical.analyzer.terms(query)
+        if not terms:
+            return _response("The query has no searchable word", settings)
+        scores = lexical.scores(terms)
+        if scores is None:  # a softmax needs the scores of all documents
+            return _response(f"The corpus {corpus.name!r} is not stored on this machine", settings)
+        takes_part = scores > 0 if settings.ignore_zero else snapshot.everything()
+        scores[~takes_part] = -np.inf
+        best, shares, total = large_shares(scores, settings.temperature, settings.llm_tools_cutoff / 100)
+        order = np.argsort(-scores[best], kind="stable")
+        best, shares = best[order], shares[order]
+        documents = snapshot.stored(best)
+    results = list(map(_result, documents, scores[best].tolist(), shares.tolist()))
+    message = f"Retrieved {len(best)} of {count_of(total, 'document')}"
+    return _response(message, settings, results, total, settings.llm_tools_cutoff)
 
 
 _lock = threading.Lock()

@@ -22,15 +22,14 @@ import shortlist
 from shortlist._files import stamp_of
 from shortlist._settings import Settings
 from shortlist.errors import SourceError
-from shortlist.index.corpus import Corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
+from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
 from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
-from shortlist.server.middleware import Guard, Watch
-from shortlist.server.routes.catalog_routes import add_catalog
+from shortlist.server.middleware import LARGE_BODIES, Guard, Watch
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
@@ -38,7 +37,7 @@ from shortlist.server.routes.schemas import add_schemas
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
 
-TIMED = ("/retrieve", SEARCH, DISCOVER)
+TIMED = (SEARCH, DISCOVER)
 POLL_SECONDS = 0.5  # between looks at the document file, which is read once it is the same in two looks
 
 # No content from elsewhere. The page has no inline script or style, and no text that the browser could take for HTML.
@@ -78,20 +77,26 @@ class ServiceRoute(APIRoute):
 class Service(FastAPI):
     """An application whose OpenAPI document has the schemas of answers, which no route names by type."""
 
+    extension = Extension()
+
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            add_schemas(super().openapi()["components"]["schemas"])
+            add_schemas(super().openapi()["components"]["schemas"], self.extension.models)
         return super().openapi()
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
-    """The service as an ASGI application. Its catalog is open, and closed when the application ends."""
-    settings = settings or Settings()
+def create_app(
+    settings: Settings | None = None, catalog: CatalogStore | None = None, extension: Extension | None = None
+) -> FastAPI:
+    """The service as an ASGI application. Its catalog is open, and closed when the application ends.
+
+    The catalog is the corpus of the document file in `settings`, unless another one is given. `extension` adds routes.
+    """
+    settings, extension = settings or Settings(), extension or Extension()
     llm = connect(settings.llm)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    Corpus.learning = settings.usage.learn
-    served = CatalogStore(settings)
+    served = catalog or CatalogStore(settings)
     metrics = Metrics(lambda: {f"index_{key}": value for key, value in _index_sizes(served).items()})
 
     @contextlib.asynccontextmanager
@@ -120,25 +125,30 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
         responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 431, 503),
-        middleware=[Middleware(Watch, metrics=metrics, timed=TIMED), Middleware(Guard, settings=settings)],
+        middleware=[
+            Middleware(Watch, metrics=metrics, timed=(*TIMED, *extension.timed)),
+            Middleware(Guard, settings=settings, large_bodies=(*LARGE_BODIES, *extension.large_bodies)),
+        ],
     )
+    app.extension = extension
     app.openapi_version = "3.2.0"  # the first that can describe event streams
     app.router.route_class = ServiceRoute
     handle_errors(app)
     endpoints = Endpoints(app)
-    corpora = ServedCorpora(served, settings.server.corpora)
+    corpora = ServedCorpora(served, settings.server.corpora, settings.usage.learn)
     workers = SearchWorkers(settings, served) if settings.server.workers else None
 
-    async def search(kind: str, name: str, options: dict[str, Any]) -> Response:
+    async def run_search(
+        function: Callable[..., dict[str, Any]], name: str, options: dict[str, Any], pool: str
+    ) -> Response:
         if workers is None:
-            pool = "retrieve" if kind == "retrieve" else "read"
-            return await endpoints.run(pool, lambda: corpora.answer(kind, name, options))
-        answer = asyncio.ensure_future(workers.answer(kind, name, options))
+            return await endpoints.run(pool, lambda: corpora.answer(function, name, options))
+        answer = asyncio.ensure_future(workers.answer(function, name, options))
         return await respond_while_connected(answer, lambda data: Response(data, media_type=JSON))
 
-    add_catalog(endpoints, served, search)
-    _add_status(endpoints, served, metrics, llm.model if llm else "")
-    add_corpora(endpoints, corpora, search)
+    extension.add_routes(endpoints, run_search)
+    _add_status(endpoints, served, metrics, llm.model if llm else "", settings, extension)
+    add_corpora(endpoints, corpora, run_search)
     answers = add_ask(app, corpora, llm, settings)
     evaluations = add_evaluation(app, corpora, settings)
     agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None
@@ -146,7 +156,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, model: str) -> None:
+def _add_status(
+    endpoints: Endpoints,
+    served: CatalogStore,
+    metrics: Metrics,
+    model: str,
+    settings: Settings,
+    extension: Extension,
+) -> None:
     app, started = endpoints.app, time.monotonic()
 
     @endpoints.add("GET /status", "Status", tag="care")
@@ -163,9 +180,10 @@ def _add_status(endpoints: Endpoints, served: CatalogStore, metrics: Metrics, mo
             "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim", "advice")}},
             "learning": served.corpus.learning,
             "llm": model,
-            "settings": served.settings(),
-            "configuration": served.state.rows(),
+            "configuration": settings.rows(extension.changed_settings()),
             "latency": metrics.latencies.summary(),
+            "extensions": [extension.name] if extension.name else [],
+            **extension.status(),
         }
 
     @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["care"])

@@ -32,8 +32,10 @@ from shortlist.server.middleware import EXTEND, Disconnected, wait_while_connect
 log = logging.getLogger("shortlist.serve")
 
 # More threads than this compete for the interpreter more than they work.
+SHORT = "short"  # work of about a millisecond, which does not wait for other reads
+READ = "read"
 WRITE = "write"
-THREADS = {"retrieve": 2, "read": 4, WRITE: 1}
+THREADS = {SHORT: 2, READ: 4, WRITE: 1}
 JSON = "application/json"
 EVENTS = "text/event-stream"
 LAST = "answer"  # the last event
@@ -61,7 +63,7 @@ class Endpoints:
         A coroutine function runs in the event loop, and returns a response.
         """
         method, path = operation.split()
-        threads = pool or ("read" if method == "GET" else WRITE)
+        threads = pool or (READ if method == "GET" else WRITE)
 
         def decorate(work: Func) -> Func:
             @functools.wraps(work)

@@ -24,7 +24,7 @@ from shortlist.answer.llm import OpenAIChat
 from shortlist.errors import InputError
 from shortlist.safety.confirmations import Confirmation
 from shortlist.safety.untrusted_files import read_text
-from shortlist.server.service_settings import OPENAI, Candidate, choose_key
+from shortlist.server.service_settings import OPENAI, SourcedValue, choose_key
 
 DOTENV = ".env"
 OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("llm.")}
@@ -53,9 +53,9 @@ def choose_llm(folder: Path | None = None, *, files: bool = True) -> ChosenLlm:
     in_file = read_file(file, ("llm",)) if files and file.exists() and not file.is_dir() else {}
     environments = [("the environment", 2, os.environ), *([(DOTENV, 1, _read_dotenv(dotenv))] if files else [])]
 
-    def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, Candidate]]:
+    def candidates_from(variables: Mapping[str, str]) -> list[tuple[str, SourcedValue]]:
         return [
-            (key, Candidate(text, f"{variable} in {place}", trust))
+            (key, SourcedValue(text, f"{variable} in {place}", trust))
             for place, trust, environment in environments
             for variable, key in variables.items()
             if (text := (environment.get(variable) or "").strip())
@@ -64,8 +64,8 @@ def choose_llm(folder: Path | None = None, *, files: bool = True) -> ChosenLlm:
     own, usual = candidates_from(OWN), candidates_from(USUAL)
     if not in_file.get("llm.model") and all(key != "llm.model" for key, _ in own + usual):
         usual = []
-    stored = [(key, Candidate(value, f"{key} in {FILE}", 0)) for key, value in in_file.items() if value]
-    candidates: dict[str, list[Candidate]] = {}
+    stored = [(key, SourcedValue(value, f"{key} in {FILE}", 0)) for key, value in in_file.items() if value]
+    candidates: dict[str, list[SourcedValue]] = {}
     for key, candidate in own + usual + stored:
         candidates.setdefault(key, []).append(candidate)
     values = in_file | {key: choices[0].value for key, choices in candidates.items()}

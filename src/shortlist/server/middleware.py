@@ -37,7 +37,7 @@ MAX_HEADER_BYTES = 64 << 10  # of a request, with its path
 # the event loop, so they have this many, and what a query of the maximum length takes if all of it is escaped.
 SMALL_BODY_BYTES = 1 << 20
 ESCAPED_BYTES = 12
-LARGE_BODIES = ("/mcp", "/index", "/documents", "/eval", "/ask")  # the ends of their paths
+LARGE_BODIES = ("/mcp", "/documents", "/eval", "/ask")  # the ends of their paths
 
 EXTEND = "shortlist.extend"  # the key in a scope of a function that gives the request more seconds
 REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")
@@ -76,7 +76,14 @@ async def wait_while_connected(work: asyncio.Future[T]) -> T:
 class Guard:
     """Rejects requests, or limits their size and time. If it is mounted in another application, no path is open."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, *, is_mounted: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        *,
+        is_mounted: bool = False,
+        large_bodies: tuple[str, ...] = LARGE_BODIES,
+    ) -> None:
         self._app = app
         self._has_open_paths, self._section = not is_mounted, "" if is_mounted else "server."
         server, limits = settings.server, settings.limits
@@ -87,7 +94,7 @@ class Guard:
         self._max_characters = limits.max_query_characters
         self._file_limits = ReadLimits(limits.file_seconds, limits.file_memory_mb)
         self._small_bytes = min(self._max_bytes, SMALL_BODY_BYTES + ESCAPED_BYTES * self._max_characters)
-        self._large = "" if is_mounted else LARGE_BODIES  # all paths end with the empty string
+        self._large = "" if is_mounted else large_bodies  # all paths end with the empty string
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

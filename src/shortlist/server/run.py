@@ -11,11 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from uvicorn.server import HANDLED_SIGNALS
 
@@ -32,18 +33,20 @@ from shortlist.server.middleware import MAX_HEADER_BYTES
 from shortlist.server.service_log import log_to_stderr, write_lines
 from shortlist.server.service_settings import OPENAI, load_settings
 
+S = TypeVar("S", bound=Settings)
+
 POLL_TICKS = 5  # of 0.1 seconds
 
 
-def serve(settings: Settings) -> None:
-    """Answer requests until SIGTERM or Ctrl-C; then finish those under way."""
+def serve(settings: S, make_app: Callable[[S], FastAPI] = create_app) -> None:
+    """Answer requests until SIGTERM or Ctrl-C, then finish those under way. `make_app` makes the application."""
     log_to_stderr(settings.server.log_level)
     end_telemetry = export(settings.telemetry.enabled)
     for warning in settings.warnings:
         log.warning("%s", warning)
     with contextlib.closing(_listen(settings.server.host, settings.server.port)) as listener:
         config = uvicorn.Config(
-            create_app(settings),
+            make_app(settings),
             http=_make_protocol(settings.limits),
             log_config=None,
             access_log=False,
@@ -103,7 +106,7 @@ class _Server(uvicorn.Server):
         if self._settings.server.reload and counter % POLL_TICKS == 0 and (now := self._stamps()) != self._last:
             self._last = now
             try:
-                load_settings(self._settings.file, self._settings.given)
+                load_settings(self._settings.file, self._settings.given, schema=type(self._settings))
                 self.must_restart = self.should_exit = True
             except InputError as error:
                 log.error("%s The service continues with the old settings.", error)

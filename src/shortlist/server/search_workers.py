@@ -14,22 +14,21 @@ import threading
 import traceback
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
 from shortlist._limits import Canceled, cancelable, check_canceled, max_query_characters
-from shortlist._settings import BM25SSettings, Settings
+from shortlist._settings import Settings
 from shortlist._telemetry import export, resume, to_headers
-from shortlist.compat.retriever import BM25SRetriever
 from shortlist.errors import ShortlistError
-from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.corpus import create_corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.safety import processes
 from shortlist.server.catalog_store import NAME, CatalogStore, log
 from shortlist.server.jobs import to_json
-from shortlist.server.routes.corpora_routes import ServedCorpora
+from shortlist.server.routes.corpora_routes import ServedCorpora, search_in_corpus
 from shortlist.server.service_log import log_to_stderr
 
 IN_FLIGHT = 2  # requests that a process has: one that it answers, and the next, so that it never waits
@@ -47,8 +46,8 @@ class WorkerEnded(ShortlistError):
 class SearchWorkers:
     """A number of processes that search. One that ends is started again; its requests fail."""
 
-    def __init__(self, settings: Settings, served: CatalogStore) -> None:
-        self._settings, self._served = settings, served
+    def __init__(self, settings: Settings, catalog: CatalogStore) -> None:
+        self._settings, self._catalog = settings, catalog
         self._slots: asyncio.Queue[_Worker] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -60,23 +59,23 @@ class SearchWorkers:
 
     async def _warm_up(self, worker: _Worker) -> None:
         with contextlib.suppress(WorkerEnded):  # it is started again
-            await self._ask(worker, "retrieve", "", {"query": "ready"})
+            await worker.ask(self._dump(search_in_corpus, NAME, {"query": "ready", "mode": "lexical", "k": 1}))
 
-    async def answer(self, kind: str, name: str, options: dict[str, Any]) -> bytes:
+    async def answer(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
         """The answer of `ServedCorpora.answer` as JSON, from the next process that is free."""
+        request = self._dump(function, name, options)
         while (worker := await self._slots.get()).has_ended:
             pass
-        return await self._ask(worker, kind, name, options)
+        return await worker.ask(request)
+
+    def _dump(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
+        """A request as bytes. The process loads it where a failure, such as of an import, becomes its answer."""
+        return pickle.dumps((str(self._catalog.corpus.path), to_headers(), function, name, options))
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _ask(self, worker: _Worker, kind: str, name: str, options: dict[str, Any]) -> bytes:
-        retriever = self._served.retriever
-        state = (str(retriever.corpus.path), vars(retriever.get_settings()))
-        return await worker.ask((*state, to_headers(), kind, name, options))
 
     async def _open(self) -> _Worker:
         command, environment = processes.make_command(__name__), processes.make_environment()
@@ -123,7 +122,7 @@ class _Worker:
         data = pickle.dumps(message)
         self._input.write(len(data).to_bytes(4, "little") + data)
 
-    async def ask(self, request: tuple[Any, ...]) -> bytes:
+    async def ask(self, request: bytes) -> bytes:
         if self.has_ended:
             raise WorkerEnded
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -185,20 +184,17 @@ def _answer_requests() -> None:
     end_telemetry = export(settings.telemetry.enabled)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    Corpus.learning = settings.usage.learn
     path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
-    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
+    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora, settings.usage.learn)
     max_query_characters.set(settings.limits.max_query_characters)
     for is_canceled, request in _receive_requests():
         try:
-            wanted_path, wanted, headers, *search = request
+            wanted_path, headers, *search = pickle.loads(request)
             resume(headers)
             if path != wanted_path:  # the first request, or another catalog is served now
                 catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
-                catalog.retriever = BM25SRetriever(BM25SSettings(), None, corpus=catalog.corpus)
+                catalog.corpus.learning = settings.usage.learn
                 path = wanted_path
-            if vars(catalog.retriever.get_settings()) != wanted:
-                catalog.retriever.update_settings(BM25SSettings(**wanted))
             with cancelable(is_canceled):
                 check_canceled()
                 data = to_json(corpora.answer(*search))
@@ -212,9 +208,9 @@ def _answer_requests() -> None:
     end_telemetry()
 
 
-def _receive_requests() -> Iterator[tuple[threading.Event, Any]]:
+def _receive_requests() -> Iterator[tuple[threading.Event, bytes]]:
     """The requests in order, each with what is set once it is canceled, also while an earlier one is answered."""
-    requests: queue.SimpleQueue[tuple[threading.Event, Any] | None] = queue.SimpleQueue()
+    requests: queue.SimpleQueue[tuple[threading.Event, bytes] | None] = queue.SimpleQueue()
     canceled: dict[int, threading.Event] = {}
 
     def receive() -> None:

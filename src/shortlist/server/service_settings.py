@@ -1,4 +1,4 @@
-"""The settings of the service, the changes made to them over HTTP, and the settings of the commands that answer.
+"""The settings of the service, and those of the commands that answer.
 
 settings.yaml may come with a cloned repository. What it asks for by which data leaves this machine, or by which the
 service can be reached from others, takes effect once the user has confirmed it. A file that the user names needs no
@@ -7,7 +7,6 @@ confirmation, and neither do variables and options.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -16,32 +15,26 @@ from typing import Any, NamedTuple
 
 from pydantic import SecretStr
 
-from shortlist._environment import list_variables
-from shortlist._files import locked, replace_text
 from shortlist._http import is_loopback
-from shortlist._paths import data_dir
 from shortlist._settings import (
     DEFAULT,
     FILE,
     LOOPBACK,
     OPTIONS,
     PATHS,
-    VARIABLES,
+    SECTIONS,
     Answers,
     Settings,
     Values,
     collect_values,
 )
-from shortlist._text import did_you_mean
-from shortlist.errors import InputError, SourceError
+from shortlist.errors import InputError
 from shortlist.index.embedders.named import is_built_in, unconfirmed_address
 from shortlist.safety.confirmations import Confirmation
 
 log = logging.getLogger("shortlist.serve")
 
 OPENAI = "https://api.openai.com/v1"  # the address if there is only a key
-FORMAT = 1
-STATE = "state.json"
 # Keys by which a file can send data to other machines or let web pages in. Without confirmation they have no effect.
 GUARDED = (
     "server.allowed_hosts", "server.allowed_origins", "engine.user", "engine.password", "engine.certificate",
@@ -53,9 +46,13 @@ def load_settings(
     file: str | Path | None = None,
     given: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    schema: type[Settings] = Settings,
 ) -> Settings:
-    """The settings in force. `given` are those of the command line, by dotted key; a named file must exist."""
-    collected = collect_values(file=file, given=given, environment=environment)
+    """The settings in force. `given` are those of the command line, by dotted key; a named file must exist.
+
+    `schema` is a class of settings with more sections.
+    """
+    collected = collect_values(file=file, given=given, environment=environment, schema=schema)
     warnings = [] if file is not None else _withhold(collected)
     _protect_keys(collected)
     settings = _restrict_host(collected.validate(), trusts_file=file is not None)
@@ -84,7 +81,7 @@ def find_requests(settings: Settings) -> Iterator[Confirmation]:
 def find_requests_in(folder: Path) -> list[Confirmation]:
     """As `find_requests`, for the settings file of a folder."""
     path = folder / FILE
-    return list(find_requests(collect_values(file=path).validate())) if path.is_file() else []
+    return list(find_requests(collect_values(SECTIONS, file=path).validate())) if path.is_file() else []
 
 
 def _find_opening(settings: Settings) -> Confirmation | None:
@@ -129,13 +126,7 @@ def load_answer_settings(given: Mapping[str, Any] | None = None) -> Answers:
     return collect_values(("answers",), given=options).validate().answers
 
 
-def unknown_variables() -> list[str]:
-    """A warning for each variable that starts like one of ours and is not one."""
-    unknown = [name for name in list_variables("BM25S_") if name not in VARIABLES]
-    return [f"The variable {name} has no effect.{did_you_mean(name, VARIABLES, most=1)}" for name in unknown]
-
-
-class Candidate(NamedTuple):
+class SourcedValue(NamedTuple):
     """A value, its origin in words, and how far that is trusted: a file may come with a cloned repository."""
 
     value: Any
@@ -143,7 +134,7 @@ class Candidate(NamedTuple):
     trust: int
 
 
-def choose_key(url: Candidate | None, keys: Sequence[Candidate]) -> Any:
+def choose_key(url: SourcedValue | None, keys: Sequence[SourcedValue]) -> Any:
     """The first key that may be sent to the address: the origin of the address is at least as trusted as the key's."""
     allowed = [key.value for key in keys if not url or url.value == OPENAI or key.trust <= url.trust]
     if url and keys and not allowed:
@@ -159,13 +150,13 @@ def _protect_keys(collected: Values) -> None:
     """Keep the keys of the environment from addresses that only the file sets."""
     values, origins, in_file, file = collected.values, collected.origins, collected.in_file, str(collected.file)
 
-    def candidate(key: str) -> Candidate:
+    def candidate(key: str) -> SourcedValue:
         is_from_file = origins[key] == file
         origin = f"{key} in {file}" if is_from_file else f"{origins[key]} in the environment"
-        return Candidate(values[key], origin, 0 if is_from_file else 2)
+        return SourcedValue(values[key], origin, 0 if is_from_file else 2)
 
     if values.get("llm.key"):
-        stored = [Candidate(in_file["llm.key"], file, 0)] if in_file.get("llm.key") else []
+        stored = [SourcedValue(in_file["llm.key"], file, 0)] if in_file.get("llm.key") else []
         key = choose_key(candidate("llm.url") if values.get("llm.url") else None, [candidate("llm.key"), *stored])
         if key != values["llm.key"]:
             values["llm.key"], origins["llm.key"] = key, file
@@ -207,72 +198,3 @@ def _restrict_host(settings: Settings, *, trusts_file: bool) -> Settings:
     )
     restricted = server.model_copy(update={"host": LOOPBACK})
     return settings.model_copy(update={"server": restricted, "origins": origins, "warnings": (warning,)})
-
-
-class State:
-    """The settings in force: the configured ones, and the changes made over HTTP, which are stored on disk.
-
-    A change is in force until the configured value changes, which is newer then.
-    """
-
-    def __init__(self, configured: Settings) -> None:
-        self._configured = configured
-        self._folder = get_folder(Path(configured.documents.source))
-        self._read()
-
-    def _read(self) -> None:
-        state = read_json(self._folder / STATE)
-        self._changed: dict[str, dict[str, Any]] = state.get("settings", {})
-        self._switched: str | None = state.get("document_file")
-
-    @property
-    def document_file(self) -> Path:
-        return Path(self._switched or Path(self._configured.documents.source).expanduser().resolve())
-
-    def settings(self) -> dict[str, Any]:
-        """The settings of /retrieve."""
-        return self._configured.bm25s.model_dump() | self._changes()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """As `Settings.rows`, with the changes made over HTTP."""
-        changed = {f"bm25s.{key}": (value, "POST /settings") for key, value in self._changes().items()}
-        if self._switched:
-            changed["documents.source"] = self._switched, "POST /switch-document-file"
-        rows = self._configured.rows()
-        for row in rows:
-            row["value"], row["origin"] = changed.get(row["key"], (row["value"], row["origin"]))
-        return rows
-
-    def save(self, settings: Mapping[str, Any] | None = None, document_file: Path | None = None) -> None:
-        """Store a change on disk."""
-        configured = self._configured.bm25s.model_dump()
-        with locked(self._folder / "state.lock"):
-            self._read()
-            for key, value in (settings or {}).items():
-                self._changed[key] = {"value": value, "instead_of": configured[key]}
-            self._switched = str(document_file) if document_file else self._switched
-            state = {"format": FORMAT, "settings": self._changed, "document_file": self._switched}
-            replace_text(self._folder / STATE, json.dumps(state, indent=2) + "\n")
-
-    def _changes(self) -> dict[str, Any]:
-        now = self._configured.bm25s.model_dump()
-        return {key: item["value"] for key, item in self._changed.items() if now.get(key) == item["instead_of"]}
-
-
-def get_folder(file: Path) -> Path:
-    """The folder of everything that belongs to a document file."""
-    path = str(file.expanduser().resolve()).encode(errors="replace")
-    return data_dir() / "served" / f"{file.stem[:40]}-{blake2b(path, digest_size=8).hexdigest()}"
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The content of one of our files; empty if it does not exist."""
-    try:
-        data = json.loads(path.read_bytes())
-        if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']!r}, and this version of shortlist reads {FORMAT}")
-        return dict(data)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{path} cannot be read ({error}). Fix it, or move it away and start again.") from None

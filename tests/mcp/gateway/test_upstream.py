@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist._paths import data_dir
 from shortlist._environment import GATEWAY
+from shortlist._paths import data_dir
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway import dispatch as gateways
 from shortlist.mcp.gateway import tool_catalog, upstream, upstream_listing

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from packaging.requirements import Requirement
 
 import shortlist
-from shortlist._environment import MEANINGS, OPENAI_API_KEY, read_variable
+from shortlist._environment import GATEWAY, MEANINGS, OPENAI_API_KEY, read_variable
 from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist._settings import FIELDS, SECRETS, VARIABLES
 from shortlist._text import count_of, printable
 from shortlist.cli.output import ERROR, OK, Output
+from shortlist.compat.retriever_settings import KEYS, RetrieverState, load_compat_settings, unknown_variables
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError, install_line
 from shortlist.index.corpus_paths import stored_corpora
@@ -31,7 +31,6 @@ from shortlist.library import registry
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client.config_files import OWN_FILE, review_command
-from shortlist.server.service_settings import State, load_settings, unknown_variables
 from shortlist.sources.skills import find_pending, read_skills
 
 LITTLE_SPACE = 1 << 30
@@ -97,7 +96,7 @@ def _check_folders() -> Iterator[Check]:
 
 
 def _check_settings() -> Iterator[Check]:
-    loaded = load_settings()
+    loaded = load_compat_settings()
     notes = [Check("settings", "note", sentence) for sentence in (*loaded.warnings, *unknown_variables())]
     yield from notes or [Check("settings", "ok", str(loaded.file or "defaults"))]
 
@@ -176,16 +175,16 @@ def _find_folders() -> dict[str, Path]:
 
 
 def show(out: Output, settings: str | None) -> None:
-    loaded = load_settings(settings)
-    meanings = MEANINGS | {name: str(FIELDS[key].description) for name, key in VARIABLES.items()}
-    secret = {OPENAI_API_KEY, *(name for name, key in VARIABLES.items() if key in SECRETS)}
+    loaded = load_compat_settings(settings)
+    meanings = MEANINGS | {name: str(KEYS.fields[key].description) for name, key in KEYS.variables.items()}
+    secret = {OPENAI_API_KEY, *(name for name, key in KEYS.variables.items() if key in KEYS.secrets)}
     values = {name: read_variable(name) or None for name in meanings}
     data: dict[str, Any] = {
         "folders": {name: str(folder) for name, folder in _find_folders().items()},
         "registry": str(registry.registry_file()),
         "mcp_servers": str(config_dir() / OWN_FILE),
         "variables": {name: "***" if value and name in secret else value for name, value in values.items()},
-        "settings": State(loaded).rows(),
+        "settings": loaded.rows(RetrieverState(loaded).rows()),
     }
     out.show(data, lambda screen: screen.show_settings(data, meanings), list(data["folders"].values()))
     for sentence in (*loaded.warnings, *unknown_variables()):

@@ -9,10 +9,12 @@ from typing import Any
 from shortlist.cli.confirming import ask_to_confirm
 from shortlist.cli.corpora import open_corpora
 from shortlist.cli.output import Output
+from shortlist.compat.retriever_settings import load_compat_settings, unknown_variables
 from shortlist.errors import needs_extra
-from shortlist.server.service_settings import find_requests_in, load_settings, unknown_variables
+from shortlist.server.service_settings import find_requests_in
 
 with needs_extra("server", "shortlist serve"):
+    from shortlist.compat.retriever_service import create_app
     from shortlist.server import run
 
 
@@ -28,8 +30,8 @@ def serve(
     }
     if settings is None:
         ask_to_confirm(out, find_requests_in(Path()))
-    loaded = load_settings(settings, {key: value for key, value in values.items() if value is not None})
+    loaded = load_compat_settings(settings, {key: value for key, value in values.items() if value is not None})
     for sentence in unknown_variables():
         out.note(f"shortlist: {sentence}")
     open_corpora(out, loaded.server.corpora or ())
-    run.serve(loaded)
+    run.serve(loaded, create_app)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from datetime import date
 from functools import partial
 from typing import Annotated, Any
@@ -17,6 +17,7 @@ from shortlist.errors import CorpusNotFound
 from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
+from shortlist.index.storage.usage_log import Learning
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
@@ -25,7 +26,8 @@ from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
 from shortlist.retrieval.retrieve import search
 from shortlist.server.catalog_store import NAME, CatalogStore
-from shortlist.server.jobs import Endpoints
+from shortlist.server.extensions import RunSearch
+from shortlist.server.jobs import READ, Endpoints
 from shortlist.server.routes import schemas
 
 SEARCH = "/v1/corpora/{name:path}/search"
@@ -39,15 +41,15 @@ Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
 SearchText = Annotated[schemas.QueryText, Query(description="Only documents that contain this text.")]
 UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
 Answer = dict[str, Any]
-Search = Callable[[str, str, dict[str, Any]], Awaitable[Response]]
 
 
 class ServedCorpora:
     """The corpora that are served: the catalog, and the given names or all known corpora."""
 
-    def __init__(self, served: CatalogStore, only: Collection[str] | None) -> None:
-        self._served = served
+    def __init__(self, catalog: CatalogStore, only: Collection[str] | None, learning: Learning = "on") -> None:
+        self._catalog = catalog
         self._only = only
+        self._learning = learning
 
     def names(self) -> list[str]:
         return [NAME, *(name for name in (registry.names() if self._only is None else self._only) if name != NAME)]
@@ -55,12 +57,14 @@ class ServedCorpora:
     def corpus(self, name: str) -> Corpus:
         """The corpus with this name. A request never builds a corpus."""
         if name == NAME:
-            return self._served.corpus
+            return self._catalog.corpus
         names = self.names()
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
-        return open_named(name, can_build=False)
+        corpus = open_named(name, can_build=False)
+        corpus.learning = self._learning
+        return corpus
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may contain slashes, so any /documents/ in the path may separate them."""
@@ -80,37 +84,34 @@ class ServedCorpora:
         return (corpus, id) if separator and name not in self.names() else None
 
     def rows(self) -> list[Answer]:
-        catalog = self._served.corpus
+        catalog = self._catalog.corpus
         info = catalog.info()
         own = {
             "name": NAME,
             "kind": "catalog",
-            "roots": [str(self._served.document_file)],
+            "roots": [str(self._catalog.document_file)],
             "built": True,
             **{key: info[key] for key in ("documents", "passages", "embedder")},
             "engine": EMBEDDED,
             "bytes": size_of(catalog.path),
-            "problem": self._served.problem or None,
+            "problem": self._catalog.problem or None,
         }
         names = self.names()
         return [own, *(row for row in describe_corpora() if row["name"] in names and row["name"] != NAME)]
 
-    def answer(self, kind: str, name: str, options: dict[str, Any]) -> Answer:
-        """What a search of one kind (retrieve, search or discover) returns, in this process or in one of its own."""
-        if kind == "retrieve":
-            return self._served.retriever.retrieve_documents(**options)
-        corpus = self.corpus(name)
-        return search(corpus, **options).to_dict() if kind == "search" else _discover(corpus, options)
+    def answer(self, function: Callable[..., Answer], name: str, options: dict[str, Any]) -> Answer:
+        """What a search function returns for a corpus, in this process or in one of its own."""
+        return function(self.corpus(name), **options)
 
     def add(self, name: str, documents: list[Document]) -> Answer:
         corpus = self.corpus(name)
-        changes = self._served.add(documents) if name == NAME else corpus.add(documents, strict=True)
+        changes = self._catalog.add(documents) if name == NAME else corpus.add(documents, strict=True)
         return describe_changes(changes, corpus)
 
     def delete(self, name: str, id: str) -> Answer:
         name, document = self.document(name, id)
         if name == NAME:
-            return describe_changes(self._served.delete(document.id), self._served.corpus)
+            return describe_changes(self._catalog.delete(document.id), self._catalog.corpus)
         corpus = self.corpus(name)
         return describe_changes(Changes(removed=corpus.remove(document.id)), corpus)
 
@@ -162,7 +163,11 @@ def match_words(analyzer: Analyzer, terms: set[str], text: str) -> list[str]:
     return sorted(part for part in parts if not has_none(analyzer.terms_of(part)))
 
 
-def _discover(corpus: Corpus, options: dict[str, Any]) -> Answer:
+def search_in_corpus(corpus: Corpus, **options: Any) -> Answer:
+    return search(corpus, **options).to_dict()
+
+
+def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
     discovery = discover(corpus, **options, roots=())
     selected = {item.id for item in discovery.results}
     analyzer = get_analyzer(corpus.config.analyzer)
@@ -174,21 +179,21 @@ def _discover(corpus: Corpus, options: dict[str, Any]) -> Answer:
     return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
 
 
-def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: Search) -> None:
+def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSearch) -> None:
     @endpoints.add("GET /v1/corpora", "Corpora", tag="corpora")
     def get_corpora() -> Answer:
         """The corpora that can be searched: the served catalog, and the registered, stored and built-in ones."""
         return {"corpora": corpora.rows()}
 
     @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora")
-    async def search_corpus(name: str, body: schemas.SearchBody) -> Response:
+    async def post_search(name: str, body: schemas.SearchBody) -> Response:
         """Rank documents, best first."""
-        return await run_search("search", name, body.model_dump())
+        return await run_search(search_in_corpus, name, body.model_dump(), READ)
 
     @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora")
-    async def discover_in_corpus(name: str, body: schemas.DiscoverBody) -> Response:
+    async def post_discover(name: str, body: schemas.DiscoverBody) -> Response:
         """Select the few documents that match, or none; with all candidates, which show how they were selected."""
-        return await run_search("discover", name, body.model_dump())
+        return await run_search(discover_in_corpus, name, body.model_dump(), READ)
 
     @endpoints.add("POST /v1/corpora/{name:path}/explain", "Why", 404, 409, tag="corpora", pool="read")
     def explain_in_corpus(name: str, body: schemas.ExplainBody) -> Answer:

@@ -237,7 +237,9 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
 
     def make() -> Managers:
         shown = AgentCorpora(corpora, all_stored=only is None)
-        collection = Collection(Gateway(configuration), shown, with_skills=only is None or SKILLS in only)
+        collection = Collection(
+            Gateway(configuration), shown, with_skills=only is None or SKILLS in only, learning=settings.usage.learn
+        )
         options = {"k": answers.top_k, "threshold": answers.threshold}
         return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 

@@ -6,6 +6,7 @@ are; openapi.yaml has the others, descriptions, examples, and the keys that `to_
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial, reduce
 from operator import or_
 from pathlib import Path
@@ -16,7 +17,6 @@ import yaml
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, create_model
 
 from shortlist._limits import check_length
-from shortlist._settings import BM25SSettings
 from shortlist.answer.verification import LONGEST_REPLY
 from shortlist.documents import Document
 from shortlist.eval.cases import Flaw
@@ -68,30 +68,6 @@ class DocumentBody(Body):
     def to_document(self) -> Document:
         fields = self.model_dump(exclude={"kind", "source", "locator"})
         return Document(**fields, kind="tool")
-
-
-class RetrieveBody(Body):
-    query: QueryText
-    temperature: Temperature | None = None
-    ignore_zero: bool | None = None
-    llm_tools_cutoff: Percentage | None = None
-
-
-class IndexBody(Body):
-    documents: list[DocumentBody] | None = None
-    from_file: bool = False
-    rebuild: bool = True
-
-
-class SettingsBody(Body):
-    temperature: Temperature = 0.5
-    ignore_zero: bool = True
-    llm_tools_cutoff: Percentage = 10.0
-
-
-class SwitchBody(Body):
-    file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
-    confirmed: bool = True  # accepted, but not needed: changes made to the catalogs stay
 
 
 class SearchBody(Body):
@@ -169,29 +145,35 @@ class LintBody(Body):
 
 # The dataclasses of answers, inner ones first.
 DATACLASSES: tuple[Any, ...] = (
-    Document, BM25SSettings, Hit, Disclosure, Citation, Claim, Dropped, Evidence, Answer, Rival, Why, Flaw, Figure,
+    Document, Hit, Disclosure, Citation, Claim, Dropped, Evidence, Answer, Rival, Why, Flaw, Figure,
     Estimate, Paired, Outcome, DiscoveryReport, Comparison, Finding, LintReport,
 )  # fmt: skip
 
 
-def add_schemas(components: dict[str, Any]) -> None:
-    """Add the schemas of answers to those of an OpenAPI document, and descriptions and examples to all."""
+def add_schemas(components: dict[str, Any], models: Iterable[Any] = ()) -> None:
+    """Add the schemas of answers to those of an OpenAPI document, and descriptions and examples to all.
+
+    `models` are further dataclasses of answers, and bodies that no route names by type.
+    """
     written = yaml.safe_load((Path(__file__).parent / "openapi.yaml").read_bytes())
-    components["RetrieveBody"] = RetrieveBody.model_json_schema()
+    bodies = [model for model in models if issubclass(model, Body)]
+    components |= {body.__name__: body.model_json_schema() for body in bodies}
     for name, more in written["requests"].items():
+        if name not in components:  # of a route that this service does not have
+            continue
         for field, description in more.pop("fields", {}).items():
             components[name]["properties"][field]["description"] = description
         components[name] |= more
-    models: dict[Any, Any] = {}
-    for source in DATACLASSES:
+    made: dict[Any, Any] = {}
+    for source in (*DATACLASSES, *(model for model in models if model not in bodies)):
         name, hints = source.__name__, get_type_hints(source)
         keys = written["answers"].get(name, {}).pop("keys", "") or getattr(source, "_shown", "")
         properties = {key: value.fget for key, value in vars(source).items() if isinstance(value, property)}
         types = hints | {key: get_type_hints(function)["return"] for key, function in properties.items()}
         shown = keys.split() or [key for key in hints if key != "_shown"]
-        fields: dict[str, Any] = {key: (_in_json(types[key], models), ...) for key in shown}
-        models[source] = create_model(name, __doc__=source.__doc__, **fields)
-        components[name] = models[source].model_json_schema(ref_template="#/components/schemas/{model}")
+        fields: dict[str, Any] = {key: (_in_json(types[key], made), ...) for key in shown}
+        made[source] = create_model(name, __doc__=source.__doc__, **fields)
+        components[name] = made[source].model_json_schema(ref_template="#/components/schemas/{model}")
         components[name].pop("$defs", None)
     for name, more in written["answers"].items():
         base = components.get(name, {"type": "object", "title": name, "properties": {}})

@@ -12,14 +12,15 @@ import pytest
 from shortlist import InputError
 from shortlist._http import is_loopback
 from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
-from shortlist._settings import FIELDS, VARIABLES, Answers, Settings
+from shortlist._settings import Answers, Settings
 from shortlist.answer.agent import MAX_STEPS
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
 from shortlist.cli.commands.trust_command import FINDERS
+from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from shortlist.safety.confirmations import confirm
-from shortlist.server.service_settings import find_requests_in, load_answer_settings, load_settings, unknown_variables
+from shortlist.server.service_settings import find_requests_in, load_answer_settings
 
 BOMB = "a: &a [1]\n" + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefgh"))
 
@@ -38,7 +39,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_without_anything_the_defaults_apply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = load_settings(environment={})
+    settings = load_compat_settings(environment={})
     assert settings.bm25s.model_dump() == {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
     assert (settings.server.host, settings.server.port, settings.server.log_level) == ("127.0.0.1", 9200, "info")
     assert {row["origin"] for row in settings.rows()} == {"default"}
@@ -47,7 +48,7 @@ def test_without_anything_the_defaults_apply(tmp_path: Path, monkeypatch: pytest
 
 def test_the_command_line_comes_before_the_environment_the_environment_before_the_file(file: Path) -> None:
     environment = {"BM25S_CUTOFF": "30", "BM25S_PORT": "9400", "BM25S_IGNORE_ZERO": "false", "BM25S_HOST": " "}
-    settings = load_settings(file, {"server.port": 9500}, environment)
+    settings = load_compat_settings(file, {"server.port": 9500}, environment)
     assert settings.bm25s.model_dump() == {"temperature": 2.5, "ignore_zero": False, "llm_tools_cutoff": 30.0}
     assert (settings.server.port, settings.server.log_level, settings.server.host) == (9500, "warning", "127.0.0.1")
     origins = {row["key"]: row["origin"] for row in settings.rows()}
@@ -57,23 +58,11 @@ def test_the_command_line_comes_before_the_environment_the_environment_before_th
     assert origins["server.host"] == "default"
 
 
-def test_every_variable_sets_a_key(file: Path) -> None:
-    assert set(VARIABLES.values()) <= set(FIELDS)
-    said = ("3", "no", "4", "localhost", "5", "debug", "word", "9000", "8", "256", "u", "m", "k",
-            "f", "400", "40", "6", "0.2", "light", "index", "3", "7", "home", "ann", "p", "ca.pem", "LOG",
-            "yes")  # fmt: skip
-    given = dict(zip(VARIABLES, said, strict=True))
-    rows = {row["key"]: (row["value"], row["origin"]) for row in load_settings(file, environment=given).rows()}
-    values = [3.0, False, 4.0, "localhost", 5, "debug", "***", 9000, 8.0, 256, "u", "m", "***", "f",
-              400, 40, 6, 0.2, "light", "index", 3, 7, "home", "ann", "***", "ca.pem", "log", True]  # fmt: skip
-    assert [rows[key] for key in VARIABLES.values()] == list(zip(values, VARIABLES, strict=True))
-
-
 def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
-    settings = load_settings(file, environment={})
+    settings = load_compat_settings(file, environment={})
     assert settings.documents.source == str(file.parent / "tools.yaml")
     assert settings.folder == file.parent
-    assert load_settings(file, {"documents.source": "x.yaml"}, {}).documents.source == "x.yaml"
+    assert load_compat_settings(file, {"documents.source": "x.yaml"}, {}).documents.source == "x.yaml"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +95,7 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
 def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Path, text: str, message: str) -> None:
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
-        load_settings(file, environment={})
+        load_compat_settings(file, environment={})
     assert str(file) in str(error.value)
     assert message in str(error.value)
     assert "a b" not in str(error.value)
@@ -114,42 +103,34 @@ def test_an_invalid_value_is_an_error_with_file_key_and_allowed_values(file: Pat
 
 def test_all_errors_are_reported_at_once(file: Path) -> None:
     file.write_text("bm25s: {temperature: 11}\nserver: {port: x}", encoding="utf-8")
-    with pytest.raises(InputError, match=r"temperature.*BM25S_CUTOFF: bm25s\.llm_tools_cutoff.*server\.port"):
-        load_settings(file, environment={"BM25S_CUTOFF": "x"})
+    with pytest.raises(InputError, match=r"server\.port.*temperature.*BM25S_CUTOFF: bm25s\.llm_tools_cutoff"):
+        load_compat_settings(file, environment={"BM25S_CUTOFF": "x"})
 
 
 def test_a_named_file_must_exist_and_an_empty_one_sets_nothing(file: Path) -> None:
     with pytest.raises(InputError, match=r"other\.yaml"):
-        load_settings(file.with_name("other.yaml"), environment={})
+        load_compat_settings(file.with_name("other.yaml"), environment={})
     file.write_text("# nothing\nserver:\n", encoding="utf-8")
-    assert {row["origin"] for row in load_settings(file, environment={}).rows()} == {"default"}
+    assert {row["origin"] for row in load_compat_settings(file, environment={}).rows()} == {"default"}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.5.5.5", "::1", "localhost"])
 def test_loopback_needs_no_token(host: str) -> None:
     assert is_loopback(host)
-    assert load_settings(given={"server.host": host}, environment={}).server.token is None
+    assert load_compat_settings(given={"server.host": host}, environment={}).server.token is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "tools.example"])
 def test_any_other_address_needs_a_token(host: str) -> None:
     with pytest.raises(InputError, match="no token is set"):
-        load_settings(given={"server.host": host}, environment={})
-    assert load_settings(given={"server.host": host}, environment={"SHORTLIST_TOKEN": "word"}).server.token
-    assert load_settings(given={"server.host": host, "server.allow_anonymous": True}, environment={})
+        load_compat_settings(given={"server.host": host}, environment={})
+    assert load_compat_settings(given={"server.host": host}, environment={"SHORTLIST_TOKEN": "word"}).server.token
+    assert load_compat_settings(given={"server.host": host, "server.allow_anonymous": True}, environment={})
 
 
 def test_a_token_is_never_shown(file: Path) -> None:
-    settings = load_settings(file, {"server.token": "hidden-word"}, {})
+    settings = load_compat_settings(file, {"server.token": "hidden-word"}, {})
     assert "hidden-word" not in repr(settings) + str(settings.rows())
-
-
-def test_a_misspelled_variable_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BM25S_TEMPRATURE", "BM25S_PORT"):
-        monkeypatch.setenv(name, "1")
-    (warning,) = unknown_variables()
-    assert "BM25S_TEMPRATURE" in warning
-    assert "'BM25S_TEMPERATURE'" in warning
 
 
 def test_config_show_lists_the_values_in_force(
@@ -186,7 +167,7 @@ def test_b9_options_come_before_variables_and_these_before_the_file(
     monkeypatch.setenv("SHORTLIST_THRESHOLD", "0.2")
     found = load_answer_settings({"threshold": 0.4, "top_k": None})
     assert (found.top_k, found.threshold, found.chunk_size) == (3, 0.4, 300)
-    assert load_settings().answers == load_answer_settings()
+    assert load_compat_settings().answers == load_answer_settings()
 
 
 @pytest.mark.parametrize(
@@ -219,12 +200,12 @@ def test_a_settings_file_cannot_send_the_key_of_the_environment_to_an_embedder_o
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
     with pytest.raises(InputError, match=r"would send OPENAI_API_KEY of the environment to https://evil.example/v1"):
-        load_settings(file)
+        load_compat_settings(file)
     monkeypatch.setenv("OPENAI_BASE_URL", "https://evil.example/v1/")
-    assert load_settings(file).documents.embedder.endswith("evil.example/v1")
+    assert load_compat_settings(file).documents.embedder.endswith("evil.example/v1")
     monkeypatch.delenv("OPENAI_BASE_URL")
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert load_settings(file).documents.embedder.endswith("evil.example/v1")
+    assert load_compat_settings(file).documents.embedder.endswith("evil.example/v1")
 
 
 # What a settings file of the current folder asks for takes effect once it is confirmed
@@ -253,21 +234,23 @@ def test_a_guarded_setting_of_the_folder_has_no_effect_until_it_is_confirmed(
 ) -> None:
     section, _, name = key.partition(".")
     file = write_here(tmp_path, monkeypatch, f"{section}: {{{name}: {GUARDED[key]}}}")
-    settings = load_settings(environment={})
+    settings = load_compat_settings(environment={})
     assert settings.value(key) == Settings().value(key)
     (warning,) = settings.warnings
     assert all(part in warning for part in (key, "settings.yaml", "shortlist trust"))
     assert "hidden-word" not in warning
     assert "shortlist trust" in next(row["origin"] for row in settings.rows() if row["key"] == key)
-    assert load_settings(file, environment={}).value(key) != Settings().value(key)  # a file that the user names
+    assert load_compat_settings(file, environment={}).value(key) != Settings().value(key)  # a file that the user names
     (request,) = find_requests_in(tmp_path)
     confirm(*request)
-    settings = load_settings(environment={})
-    assert settings.value(key) == load_settings(Path("settings.yaml"), environment={}).value(key)
+    settings = load_compat_settings(environment={})
+    assert settings.value(key) == load_compat_settings(Path("settings.yaml"), environment={}).value(key)
     assert settings.warnings == ()
     if key != "telemetry.enabled":
         file.write_text(re.sub("evil|theirs|hidden|ca.pem", "other", file.read_text()))
-        assert load_settings(environment={}).value(key) == Settings().value(key)  # another value, another confirmation
+        assert load_compat_settings(environment={}).value(key) == Settings().value(
+            key
+        )  # another value, another confirmation
 
 
 @pytest.mark.parametrize("guard", ["token: theirs", "allow_anonymous: true", "token: theirs, allow_anonymous: true"])
@@ -275,28 +258,28 @@ def test_a_settings_file_alone_does_not_open_the_service_to_other_machines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str
 ) -> None:
     write_here(tmp_path, monkeypatch, f"server: {{host: 0.0.0.0, {guard}}}")
-    settings = load_settings(environment={})
+    settings = load_compat_settings(environment={})
     assert settings.server.host == "127.0.0.1"
     assert all(part in settings.warnings[0] for part in ("0.0.0.0", "settings.yaml", "shortlist trust"))
     with pytest.raises(InputError, match=r"only settings\.yaml sets who may use it.*--token"):
-        load_settings(given={"server.host": "0.0.0.0"}, environment={})
-    assert load_settings(environment={"BM25S_HOST": "0.0.0.0"}).server.host == "127.0.0.1"
-    assert load_settings(environment={"SHORTLIST_TOKEN": "mine"}).server.host == "0.0.0.0"
-    assert load_settings(given={"server.token": "mine"}, environment={}).server.host == "0.0.0.0"
+        load_compat_settings(given={"server.host": "0.0.0.0"}, environment={})
+    assert load_compat_settings(environment={"BM25S_HOST": "0.0.0.0"}).server.host == "127.0.0.1"
+    assert load_compat_settings(environment={"SHORTLIST_TOKEN": "mine"}).server.host == "0.0.0.0"
+    assert load_compat_settings(given={"server.token": "mine"}, environment={}).server.host == "0.0.0.0"
     (request,) = find_requests_in(tmp_path)
     confirm(*request)
-    assert load_settings(environment={}).server.host == "0.0.0.0"
+    assert load_compat_settings(environment={}).server.host == "0.0.0.0"
     write_here(tmp_path, monkeypatch, f"server: {{host: '::', {guard}}}")
-    assert load_settings(environment={}).server.host == "127.0.0.1"
+    assert load_compat_settings(environment={}).server.host == "127.0.0.1"
 
 
 def test_the_token_of_a_settings_file_is_in_force_on_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_here(tmp_path, monkeypatch, "server: {host: 0.0.0.0, token: theirs}")
-    assert load_settings(environment={}).server.token is not None
+    assert load_compat_settings(environment={}).server.token is not None
     write_here(tmp_path, monkeypatch, "server: {token: theirs}")
-    assert load_settings(environment={}).warnings == ()
+    assert load_compat_settings(environment={}).warnings == ()
     assert find_requests_in(tmp_path) == []
 
 
@@ -309,10 +292,10 @@ def test_an_embedder_that_is_not_built_in_needs_confirmation(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
     file = write_here(tmp_path, monkeypatch, f"documents: {{embedder: '{embedder}'}}")
     with pytest.raises(InputError) as caught:
-        load_settings(environment={})
+        load_compat_settings(environment={})
     assert all(part in str(caught.value) for part in ("settings.yaml", embedder, "shortlist trust"))
     confirm("embedder", file, embedder)
-    assert load_settings(environment={}).documents.embedder == embedder
+    assert load_compat_settings(environment={}).documents.embedder == embedder
 
 
 @pytest.mark.parametrize("embedder", ["auto", "none", "default", "light", "tools", "minilm"])
@@ -320,7 +303,7 @@ def test_a_built_in_embedder_needs_no_confirmation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: str
 ) -> None:
     write_here(tmp_path, monkeypatch, f"documents: {{embedder: {embedder}}}")
-    assert load_settings(environment={}).documents.embedder == embedder
+    assert load_compat_settings(environment={}).documents.embedder == embedder
 
 
 PROBES = {  # for each key that needs confirmation, a file in which it does
@@ -340,8 +323,8 @@ def test_the_table_of_what_a_file_of_the_folder_may_do_decides_on_every_setting(
     text = (Path(__file__).parents[2] / "docs" / "explanation" / "confirmations.md").read_text("utf-8")
     rows = re.findall(r"^\| (`[a-z0-9_.*`, ]+`) \| (yes|no)\b", text, re.MULTILINE)
     decided = {key: answer == "yes" for cell, answer in rows for key in re.findall(r"`([^`]+)`", cell)}
-    assert {key for key in FIELDS if key not in decided and f"{key.partition('.')[0]}.*" not in decided} == set()
-    assert {key for key in decided if key not in FIELDS and not key.endswith(".*")} == set()
+    assert {key for key in KEYS.fields if key not in decided and f"{key.partition('.')[0]}.*" not in decided} == set()
+    assert {key for key in decided if key not in KEYS.fields and not key.endswith(".*")} == set()
     assert {key for key, needs_confirmation in decided.items() if needs_confirmation} == set(PROBES)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
     for key, probe in PROBES.items():

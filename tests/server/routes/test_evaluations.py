@@ -17,7 +17,7 @@ from shortlist._paths import data_dir
 from shortlist.eval import compare, evaluate_discovery, lint_corpus, parse_cases, study
 from shortlist.server.routes import job_routes
 from tests.server.conftest import TOOLS, Make, Start, until
-from tests.server.test_ask import read_events
+from tests.server.routes.test_job_routes import read_events
 
 EVAL, LINT = "/v1/corpora/shop/eval", "/v1/corpora/shop/lint"
 ROWS: list[dict[str, Any]] = [

@@ -147,7 +147,7 @@ class Flaky:
 
 
 def test_reads_are_tried_again_when_the_connection_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.server.client.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("shortlist.compat.retriever_client.FIRST_WAIT", 0.0)
     with Flaky(3) as service, BM25SClient(service.url) as client:
         assert client.retrieve("x") == {}
         assert service.asked == 4
@@ -158,7 +158,7 @@ def test_reads_are_tried_again_when_the_connection_fails(monkeypatch: pytest.Mon
 
 
 def test_changes_are_not_retried_since_they_may_have_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortlist.server.client.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("shortlist.compat.retriever_client.FIRST_WAIT", 0.0)
     with Flaky(1) as service, BM25SClient(service.url) as client:
         with pytest.raises(ServiceError, match="cannot be reached"):
             client.add_document({"id": "x"})

@@ -97,7 +97,7 @@ def test_a_body_in_pieces_is_rejected_when_it_becomes_too_large(make: Make, path
 
 def test_a_request_that_takes_too_long_is_ended(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     client, release = make(limits__request_seconds=0.5), threading.Event()
-    monkeypatch.setattr("shortlist.server.catalog_store.CatalogStore.document_files", lambda _: release.wait(60))
+    monkeypatch.setattr("shortlist.compat.served_retriever.ServedRetriever.document_files", lambda _: release.wait(60))
     answer = client.get("/document-files")
     release.set()
     assert answer.status_code == 503

@@ -1,4 +1,4 @@
-"""The routes of the catalog."""
+"""The routes of the retriever at the root, and the bodies of their requests."""
 
 from __future__ import annotations
 
@@ -7,26 +7,54 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic import BeforeValidator, ValidationError
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from shortlist.compat.retriever import retrieve_from_corpus
+from shortlist.compat.served_retriever import ServedRetriever
 from shortlist.documents import Changes
-from shortlist.server.catalog_store import CatalogStore
+from shortlist.errors import CorpusNotFound
+from shortlist.server.catalog_store import NAME
+from shortlist.server.extensions import RunSearch
 from shortlist.server.http_errors import describe_responses
-from shortlist.server.jobs import JSON, Endpoints
-from shortlist.server.routes import schemas
-from shortlist.server.routes.corpora_routes import Offset, Search, SearchText, describe_changes, list_documents
+from shortlist.server.jobs import JSON, SHORT, Endpoints
+from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
+from shortlist.server.routes.schemas import Body, DocumentBody, Percentage, QueryText, Temperature
 
 # A single document becomes a list, so that an error in it is reported once.
 OneOrMore = Annotated[
-    list[schemas.DocumentBody],
+    list[DocumentBody],
     BeforeValidator(
         lambda body: body if isinstance(body, list) else [body],
-        json_schema_input_type=schemas.DocumentBody | list[schemas.DocumentBody],
+        json_schema_input_type=DocumentBody | list[DocumentBody],
     ),
 ]
 Answer = dict[str, Any]
+
+
+class RetrieveBody(Body):
+    query: QueryText
+    temperature: Temperature | None = None
+    ignore_zero: bool | None = None
+    llm_tools_cutoff: Percentage | None = None
+
+
+class IndexBody(Body):
+    documents: list[DocumentBody] | None = None
+    from_file: bool = False
+    rebuild: bool = True
+
+
+class SettingsBody(Body):
+    temperature: Temperature = 0.5
+    ignore_zero: bool = True
+    llm_tools_cutoff: Percentage = 10.0
+
+
+class SwitchBody(Body):
+    file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
+    confirmed: bool = True  # accepted, but not needed: changes made to the catalogs stay
 
 
 class DirectRoute(APIRoute):
@@ -40,9 +68,11 @@ class DirectRoute(APIRoute):
         await response(scope, receive, send)
 
 
-def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> None:
+def add_catalog_routes(endpoints: Endpoints, retriever: ServedRetriever, run_search: RunSearch) -> None:
+    catalog = retriever.catalog
+
     def report(changes: Changes) -> Answer:
-        return describe_changes(changes, served.corpus)
+        return describe_changes(changes, catalog.corpus)
 
     async def retrieve(request: Request) -> Response:
         """The documents that the model should see: BM25 over all, a softmax of the scores, a cutoff by percentage.
@@ -50,7 +80,8 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
         If nothing can be retrieved (the catalog is empty, or the query has no searchable word), `success` is false.
         """
         query = _parse_query(await request.body(), request.headers.get("content-type", ""))
-        return await search("retrieve", "", query.model_dump())
+        options = query.model_dump() | {"settings": retriever.settings}
+        return await run_search(retrieve_from_corpus, NAME, options, SHORT)
 
     schema = {"$ref": "#/components/schemas/RetrieveBody"}
     endpoints.app.router.add_api_route(
@@ -60,68 +91,71 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
     )  # fmt: skip
 
     @endpoints.add("POST /index", "ChangeReport", 409, tag="catalog")
-    def index(body: schemas.IndexBody | None = None) -> Answer:
+    def index(body: IndexBody | None = None) -> Answer:
         """Replace all documents with those that are sent or, with `from_file`, with those of the document file.
 
         With `rebuild` false, the documents are added to the present ones. Without documents, the index of the present
         ones is rebuilt.
         """
-        body = body or schemas.IndexBody()
-        documents = None if body.documents is None else [one.to_document() for one in body.documents]
+        body = body or IndexBody()
+        documents = None if body.documents is None else [document.to_document() for document in body.documents]
         if documents is not None and not body.rebuild and not body.from_file:
-            return report(served.add(documents))
-        return report(served.index(documents, from_file=body.from_file))
+            return report(catalog.add(documents))
+        return report(catalog.index(documents, from_file=body.from_file))
 
     @endpoints.add("GET /documents", "DocumentList", tag="catalog")
     def get_documents(
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        return {"success": True, **list_documents(served.corpus, q, offset, limit)}
+        return {"success": True, **list_documents(catalog.corpus, q, offset, limit)}
 
     @endpoints.add("POST /documents", "ChangeReport", tag="catalog")
     def add_documents(body: OneOrMore) -> Answer:
         """Add a document, or a list of them; the same id replaces."""
-        return report(served.add([one.to_document() for one in body]))
+        return report(catalog.add([document.to_document() for document in body]))
 
     @endpoints.add("DELETE /documents/{id:path}", "ChangeReport", 404, tag="catalog")
     def delete_document(id: str) -> Answer:
         """Delete a document. It stays deleted even if the document file still contains it."""
-        return report(served.delete(id))
+        changes = catalog.delete(id)
+        if not changes.removed:
+            raise CorpusNotFound(f"There is no document {id!r}. GET /documents lists all documents.")
+        return report(changes)
 
     @endpoints.add("POST /documents/reload", "ChangeReport", 409, tag="catalog")
     @endpoints.add("POST /reload", "ChangeReport", 409, tag="catalog")
     def reload() -> Answer:
         """Read the document file again, and apply what has changed in it since it was last read."""
-        return report(served.reload())
+        return report(catalog.reload())
 
     @endpoints.add("GET /settings", "BM25SSettings", tag="settings")
     def get_settings() -> Answer:
         """The settings of /retrieve that are in force."""
-        return served.settings()
+        return retriever.settings.to_dict()
 
     @endpoints.add("POST /settings", "BM25SSettings", tag="settings")
-    def update_settings(body: schemas.SettingsBody) -> Answer:
+    def update_settings(body: SettingsBody) -> Answer:
         """Change the given settings permanently; the others stay."""
-        return served.update_settings(body.model_dump(exclude_unset=True))
+        return retriever.update_settings(body.model_dump(exclude_unset=True)).to_dict()
 
     @endpoints.add("GET /document-files", "CatalogFiles", tag="settings")
     def document_files() -> Answer:
         """The catalogs in the configured folder."""
-        return served.document_files()
+        return retriever.document_files()
 
     @endpoints.add("POST /switch-document-file", "ChangeReport", 404, 409, tag="settings")
-    def switch_document_file(body: schemas.SwitchBody) -> Answer:
+    def switch_document_file(body: SwitchBody) -> Answer:
         """Serve another catalog of the configured folder from now on."""
-        return report(served.switch(body.file))
+        return report(retriever.switch(body.file))
 
 
-def _parse_query(body: bytes, content_type: str) -> schemas.RetrieveBody:
+def _parse_query(body: bytes, content_type: str) -> RetrieveBody:
     """The body as its model, or the error that FastAPI would raise."""
     if "json" not in content_type:
         raise RequestValidationError([{"type": "dict_type", "loc": ("body",), "msg": "", "input": None}])
     try:
-        return schemas.RetrieveBody.model_validate_json(body)
+        return RetrieveBody.model_validate_json(body)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
         raise RequestValidationError([{**item, "loc": ("body", *item["loc"])} for item in details]) from None

@@ -1,0 +1,42 @@
+"""The service with the retriever: `/retrieve` and the other routes at the root, over the catalog of the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from shortlist.compat.catalog_routes import RetrieveBody, add_catalog_routes
+from shortlist.compat.retriever_settings import BM25SSettings, CompatSettings
+from shortlist.compat.served_retriever import ServedRetriever
+from shortlist.server import application
+from shortlist.server.extensions import Extension, RunSearch
+from shortlist.server.jobs import Endpoints
+
+
+def create_app(settings: CompatSettings | None = None) -> FastAPI:
+    """The service as an ASGI application. Its catalog is open, and closed when the application ends."""
+    settings = settings or CompatSettings()
+    retriever = ServedRetriever(settings)
+    return application.create_app(settings, retriever.catalog, RetrieverExtension(retriever))
+
+
+class RetrieverExtension(Extension):
+    """Adds the routes and the settings of the retriever."""
+
+    name = "retriever"
+    timed = ("/retrieve",)
+    large_bodies = ("/index",)
+    models = (BM25SSettings, RetrieveBody)
+
+    def __init__(self, retriever: ServedRetriever) -> None:
+        self._retriever = retriever
+
+    def add_routes(self, endpoints: Endpoints, run_search: RunSearch) -> None:
+        add_catalog_routes(endpoints, self._retriever, run_search)
+
+    def status(self) -> dict[str, Any]:
+        return {"settings": self._retriever.settings.to_dict()}
+
+    def changed_settings(self) -> dict[str, tuple[Any, str]]:
+        return self._retriever.state.rows()
