@@ -216,8 +216,8 @@ def show(page: Page, shown: Answer) -> Locator:
     expect(page.locator(".talk > :is(.empty, .turn)")).to_have_count(1)
     page.evaluate(
         """async (answer) => {
-          const { Turn } = await import("/page/turn.js");
-          const { passage } = await import("/page/passage.js");
+          const { Turn } = await import("/page/ask/turn.js");
+          const { passage } = await import("/page/ask/passage.js");
           const read = (button, item, spans, checked) => turn.element.append(...passage({ item, spans, checked }));
           const turn = new Turn(answer.question, { open: read });
           turn.show(answer);

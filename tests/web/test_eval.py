@@ -225,7 +225,7 @@ def test_results_have_names_and_colors_and_fit_a_phone(service: Service, visit: 
 
 
 def test_every_outcome_has_a_name_on_the_page() -> None:
-    text = (ROOT / "src" / "shortlist" / "server" / "web" / "misses.js").read_text("utf-8")
+    text = (ROOT / "src" / "shortlist" / "server" / "web" / "evaluate" / "misses.js").read_text("utf-8")
     assert set(re.findall(r"^  (\w+): \[", text, re.MULTILINE)) == set(OUTCOMES)
 
 

@@ -13,9 +13,9 @@ from tests.web.test_ask import PLACE, ask, panel
 
 # Draws each text, and returns what is visible of it (without the hosts of links) and how deep its elements are.
 DRAW = """async (texts) => {
-  const { markdown } = await import("/page/markdown.js");
-  const { h } = await import("/page/dom.js");
-  const { toUnits } = await import("/page/passage.js");
+  const { markdown } = await import("/page/ask/markdown.js");
+  const { h } = await import("/page/core/dom.js");
+  const { toUnits } = await import("/page/ask/passage.js");
   const depth = (one) => 1 + Math.max(0, ...[...one.children].slice(0, 100).map(depth));
   return texts.map((text) => {
     const element = h("div", {}, markdown(text, { ranges: toUnits(text, [[1, 9]]).map((span) => [...span, "mark"]) }));

@@ -1,7 +1,7 @@
 // The frame around the tabs: the current tab and the theme.
 
-import { h, icon } from "./dom.js";
-import { here } from "./route.js";
+import { h, icon } from "./core/dom.js";
+import { here } from "./core/route.js";
 import { tabs } from "./tabs.js";
 
 const main = document.getElementById("main");

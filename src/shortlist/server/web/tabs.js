@@ -1,11 +1,11 @@
 // The tabs, in order. A tab is a module with `mount(root, params)`, which may return a function to call when it is left.
 
-import * as ask from "./ask.js";
-import * as documents from "./documents.js";
-import * as evaluate from "./evaluate.js";
-import * as search from "./search.js";
-import * as settings from "./settings.js";
-import * as status from "./status.js";
+import * as ask from "./ask/tab.js";
+import * as documents from "./documents/tab.js";
+import * as evaluate from "./evaluate/tab.js";
+import * as search from "./search/tab.js";
+import * as settings from "./admin/settings.js";
+import * as status from "./admin/status.js";
 
 export const tabs = [
   { id: "search", title: "Search", icon: "search", mount: search.mount },

@@ -1,7 +1,7 @@
 // A form for one document. Errors are shown next to their fields.
 
-import { h } from "./dom.js";
-import * as service from "./service.js";
+import { h } from "../core/dom.js";
+import * as service from "../core/service.js";
 
 const FIELDS = [
   { name: "id", label: "Id", hint: "The name that programs use. It cannot be changed later.", required: true },

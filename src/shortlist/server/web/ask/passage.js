@@ -1,7 +1,7 @@
 // A passage that an answer cites: its place in the document, and the cited words.
 
-import { fact } from "./panel.js";
-import { h, icon } from "./dom.js";
+import { fact } from "../core/panel.js";
+import { h, icon } from "../core/dom.js";
 import { markdown, splitter } from "./markdown.js";
 
 const PLACES = { page: "page", row: "row", offset: "from character", part: "part" };

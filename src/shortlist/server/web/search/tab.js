@@ -1,13 +1,13 @@
 // The Search tab: shows what an agent would get for a query, as you type.
 
-import { copyText, debounced, empty, h, icon, note as notify, put } from "./dom.js";
+import { copyText, debounced, empty, h, icon, note as notify, put } from "../core/dom.js";
 import { askedCutoff, counted, discoverOutcome, softmaxOutcome } from "./outcome.js";
-import { Panel } from "./panel.js";
+import { Panel } from "../core/panel.js";
 import { copies, discoverBody, explainBody, retrieveBody } from "./request.js";
 import { Results } from "./results.js";
-import { remember } from "./route.js";
+import { remember } from "../core/route.js";
 import { sampleQueries } from "./samples.js";
-import * as service from "./service.js";
+import * as service from "../core/service.js";
 import { DEFAULTS, read as fromAddress, tuning } from "./tuning.js";
 
 const PAUSE = 120;

@@ -1,12 +1,12 @@
 // The Ask tab: the answer as it arrives, and for every claim the passage that it cites.
 
-import { toggle } from "./controls.js";
-import { empty, failure, h, icon, loading } from "./dom.js";
-import { counted } from "./outcome.js";
-import { Panel } from "./panel.js";
+import { toggle } from "../core/controls.js";
+import { empty, failure, h, icon, loading } from "../core/dom.js";
+import { counted } from "../search/outcome.js";
+import { Panel } from "../core/panel.js";
 import { passage, placed } from "./passage.js";
-import { remember } from "./route.js";
-import * as service from "./service.js";
+import { remember } from "../core/route.js";
+import * as service from "../core/service.js";
 import { Turn } from "./turn.js";
 
 // The number of turns that the service uses.

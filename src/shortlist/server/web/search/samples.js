@@ -1,6 +1,6 @@
 // Sample queries, made of what a few documents of a corpus say.
 
-import * as service from "./service.js";
+import * as service from "../core/service.js";
 
 const COUNT = 4;
 const LOOKED_AT = 5; // documents for each query

@@ -1,7 +1,7 @@
 // The MCP servers behind the service, and what is pending approval. Only the command line approves anything.
 
-import { copyText, h, icon, table } from "./dom.js";
-import { counted, number } from "./outcome.js";
+import { copyText, h, icon, table } from "../core/dom.js";
+import { counted, number } from "../search/outcome.js";
 
 const COLUMNS = ["Name", "Tools", "Read-only", "Pending", "Denied", "Problem"];
 const TAGS = { "-": "del", "+": "ins" };

@@ -1,11 +1,11 @@
 // The Documents tab: browse, filter, add, edit and delete. Only the served catalog can be changed here.
 
-import { askFirst, debounced, empty, failure, h, icon, loading, note, put } from "./dom.js";
+import { askFirst, debounced, empty, failure, h, icon, loading, note, put } from "../core/dom.js";
 import { edit } from "./editor.js";
-import { counted, number } from "./outcome.js";
-import { Panel } from "./panel.js";
-import { remember } from "./route.js";
-import * as service from "./service.js";
+import { counted, number } from "../search/outcome.js";
+import { Panel } from "../core/panel.js";
+import { remember } from "../core/route.js";
+import * as service from "../core/service.js";
 
 const A_PAGE = 25;
 

@@ -1,6 +1,6 @@
 // Markdown as elements. Text of documents becomes text nodes alone: HTML stays text, images become links, nothing loads.
 
-import { h } from "./dom.js";
+import { h } from "../core/dom.js";
 
 // Stands for an element if `nodes` has one for its position. Documents may contain this character, too.
 export const NODE = "\ue000";

@@ -1,6 +1,6 @@
 // The text of an answer: its sentences with citations and what was checked, and removed ones where they stood.
 
-import { h, icon } from "./dom.js";
+import { h, icon } from "../core/dom.js";
 import { NODE, markdown } from "./markdown.js";
 import { isMarkdown, toUnits } from "./passage.js";
 

@@ -1,7 +1,7 @@
 // Plots that the service draws. Their SVG text is turned into elements one by one, since the page does not let the browser
 // parse text as markup (trusted types).
 
-import { h, svg } from "./dom.js";
+import { h, svg } from "../core/dom.js";
 
 const SHAPES = new Set(["svg", "line", "polyline", "polygon", "rect", "circle", "text", "title"]);
 const ATTRIBUTES = new Set(

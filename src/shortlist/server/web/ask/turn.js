@@ -1,8 +1,8 @@
 // One question and its answer, shown while it arrives. Its status is above the text, so nothing moves as the text grows.
 
 import { CHECKED, FEW as FEW_REMOVED, SUSPICIOUS, drawAnswer, drawRemoved, drawText } from "./answer.js";
-import { failure, h, icon, put, visible } from "./dom.js";
-import { counted } from "./outcome.js";
+import { failure, h, icon, put, visible } from "../core/dom.js";
+import { counted } from "../search/outcome.js";
 import { place, placed } from "./passage.js";
 
 const BY = {

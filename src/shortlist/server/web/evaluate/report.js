@@ -1,9 +1,9 @@
 // The results of an evaluation: the main metrics, all metrics, plots and misses.
 
-import { h, icon, table } from "./dom.js";
+import { h, icon, table } from "../core/dom.js";
 import { figure } from "./figure.js";
 import { missed, taxonomy } from "./misses.js";
-import { number } from "./outcome.js";
+import { number } from "../search/outcome.js";
 
 // The text below a plot, by its title; most plots have none.
 const TEXTS = [

@@ -1,7 +1,7 @@
 // A plot of lines over time, its legend, and the same numbers as a table.
 
-import { h, svg } from "./dom.js";
-import { ceiling, number } from "./outcome.js";
+import { h, svg } from "../core/dom.js";
+import { ceiling, number } from "../search/outcome.js";
 
 const WIDTH = 720,
   HEIGHT = 240,

@@ -1,10 +1,10 @@
 // The Status tab: what the service serves, its uptime and its latencies.
 
-import { empty, failure, h, icon, loading, table } from "./dom.js";
+import { empty, failure, h, icon, loading, table } from "../core/dom.js";
 import { mcpParts } from "./mcp.js";
-import { number, size } from "./outcome.js";
-import { asTable, legend, plot } from "./plot.js";
-import * as service from "./service.js";
+import { number, size } from "../search/outcome.js";
+import { asTable, legend, plot } from "./latency-plot.js";
+import * as service from "../core/service.js";
 
 const EVERY = 5_000;
 const LINES = [

@@ -1,7 +1,7 @@
 // The input of cases: pasted, read from a file, or dropped. Its content survives a switch of tabs.
 
-import { h, icon } from "./dom.js";
-import { counted } from "./outcome.js";
+import { h, icon } from "../core/dom.js";
+import { counted } from "../search/outcome.js";
 
 const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
 const UNSEEN = "The cases of the file are not shown. Type here to replace them.";

@@ -1,9 +1,9 @@
 // The Settings tab: the settings in force, their origins, and how to change them.
 
-import { TEMPERATURES, slider, toggle } from "./controls.js";
-import { failure, h, icon, loading, note } from "./dom.js";
-import { counted, size } from "./outcome.js";
-import * as service from "./service.js";
+import { TEMPERATURES, slider, toggle } from "../core/controls.js";
+import { failure, h, icon, loading, note } from "../core/dom.js";
+import { counted, size } from "../search/outcome.js";
+import * as service from "../core/service.js";
 
 const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 

@@ -1,7 +1,7 @@
 // The search controls. Which ones are shown depends on the view and the strategy.
 
-import { TEMPERATURES, choice, segments, slider, toggle } from "./controls.js";
-import { h } from "./dom.js";
+import { TEMPERATURES, choice, segments, slider, toggle } from "../core/controls.js";
+import { h } from "../core/dom.js";
 import { filterControl, readFilters } from "./filters.js";
 
 export const DEFAULTS = {

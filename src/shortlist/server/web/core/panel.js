@@ -1,8 +1,8 @@
 // The side panel for one document: its body, metadata and bundled files.
 
 import { empty, failure, h, icon, put, visible } from "./dom.js";
-import { causes } from "./misses.js";
-import { counted } from "./outcome.js";
+import { causes } from "../evaluate/misses.js";
+import { counted } from "../search/outcome.js";
 
 const REST = ["No document selected", "Select a result to read it as an agent would."];
 

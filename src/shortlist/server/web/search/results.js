@@ -1,6 +1,6 @@
 // The ranked rows. Each has a fixed height and moves to its rank, so nothing else moves.
 
-import { h, put, visible } from "./dom.js";
+import { h, put, visible } from "../core/dom.js";
 
 // The most rows that are shown; the others are counted.
 const MOST = 200;

@@ -1,6 +1,6 @@
 // The metadata filter of a search: pairs of a key and a value, typed or taken from the results.
 
-import { h, icon } from "./dom.js";
+import { h, icon } from "../core/dom.js";
 
 const MOST_OFFERED = 100;
 

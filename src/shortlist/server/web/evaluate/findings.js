@@ -1,7 +1,7 @@
 // The findings of lint by rule, worst first, with advice.
 
-import { empty, h, icon } from "./dom.js";
-import { counted } from "./outcome.js";
+import { empty, h, icon } from "../core/dom.js";
+import { counted } from "../search/outcome.js";
 
 const AT_ONCE = 100;
 

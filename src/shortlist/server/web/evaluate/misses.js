@@ -1,7 +1,7 @@
 // The misses of an evaluation and their causes: which words matched, and which documents ranked above.
 
-import { h, icon } from "./dom.js";
-import { counted } from "./outcome.js";
+import { h, icon } from "../core/dom.js";
+import { counted } from "../search/outcome.js";
 
 const AT_ONCE = 50;
 

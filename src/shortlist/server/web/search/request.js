@@ -1,8 +1,8 @@
 // The request of a search, and the same request as a curl command, a Python program or an MCP tool call.
 
-import { hasToken } from "./api.js";
+import { hasToken } from "../core/api.js";
 import { filterOf } from "./filters.js";
-import * as service from "./service.js";
+import * as service from "../core/service.js";
 import { USES } from "./tuning.js";
 
 /** The body of `discover` for this state. Unchanged values are left out: the service has its own defaults. */

@@ -1,13 +1,13 @@
 // The Eval tab: measure retrieval with cases, or check a corpus for documents that cannot be found or distinguished.
 
-import { CaseField } from "./casefield.js";
-import { choice, segments, slider, toggle } from "./controls.js";
-import { empty, failure, h, icon, loading } from "./dom.js";
-import { linted } from "./lint.js";
-import { measured } from "./measured.js";
-import { counted, number } from "./outcome.js";
-import { remember } from "./route.js";
-import * as service from "./service.js";
+import { CaseField } from "./case-field.js";
+import { choice, segments, slider, toggle } from "../core/controls.js";
+import { empty, failure, h, icon, loading } from "../core/dom.js";
+import { linted } from "./findings.js";
+import { measured } from "./report.js";
+import { counted, number } from "../search/outcome.js";
+import { remember } from "../core/route.js";
+import * as service from "../core/service.js";
 
 const MODES = [
   ["auto", "auto", "Keyword and semantic search, blended."],
