@@ -1,121 +1,152 @@
 // The Status tab: what the service serves, its uptime and its latencies.
 
-import { empty, failure, h, icon, loading, table } from "../core/dom.js";
-import { mcpParts } from "./mcp.js";
-import { number, size } from "../search/outcome.js";
-import { asTable, legend, plot } from "./latency-plot.js";
-import * as service from "../core/service.js";
+import { ServiceError } from "../core/api.js";
+import { h, table } from "../core/dom.js";
+import { formatBytes, formatNumber } from "../core/format.js";
+import { icon } from "../core/icons.js";
+import { failure, loading } from "../core/messages.js";
+import { listCorpora, listMcpServers, readStatus } from "../core/service.js";
+import { createStore } from "../core/store.js";
+import { createLatencyCard, formatMilliseconds } from "./latency.js";
+import { createMcpParts } from "./mcp.js";
 
-const EVERY = 5_000;
-const LINES = [
-  { key: "p50_ms", name: "p50" },
-  { key: "p95_ms", name: "p95" },
-  { key: "p99_ms", name: "p99" },
-];
-const SPAN = 600;
+/** @import { Corpus, McpServers, Status } from "../core/types.js" */
 
+/**
+ * @typedef {object} StatusState
+ * @property {Status | null} status
+ * @property {string} corpora as JSON, which is compared by its text: a new table would lose the focus
+ * @property {unknown} error
+ */
+
+const REFRESH_MILLISECONDS = 5_000;
+
+/** @param {HTMLElement} root */
 export function mount(root) {
-  let timer = null;
-  let ended = false;
-  let shown = ""; // the corpora in the table
-  const facts = h("dl", { class: "tiles" });
-  const latency = h("section", { class: "card", "aria-label": "Latency" });
+  /** @type {StatusState} */
+  const state = { status: null, corpora: "", error: null };
+  const store = createStore(state);
+  const mcp = createMcpParts();
+  const tiles = h("dl", { class: "tiles" });
+  const latency = createLatencyCard();
   const corpora = h("section", { class: "card flush", "aria-label": "Corpora" });
-  const mcp = mcpParts();
-  const parts = h("div", { class: "parts", hidden: true }, facts, latency, corpora, mcp.servers, mcp.review);
-  const said = h("div", {}, loading());
-  const latencies = h("details", { class: "as-table" }, h("summary", {}, "Show as a table"));
-  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), mcp.notice, said, parts);
-  look();
-  return () => {
-    ended = true;
-    clearTimeout(timer);
-  };
+  const parts = h("div", { class: "parts", hidden: true }, tiles, latency.element, corpora, mcp.servers, mcp.review);
+  const message = h("div", {}, loading());
+  root.append(h("div", { class: "head" }, h("h1", {}, "Status")), mcp.notice, message, parts);
+  const refresh = repeat(
+    async () => {
+      const [status, list] = await Promise.all([readStatus(), listCorpora()]);
+      const servers = await listMcpServers(status);
+      return () => {
+        mcp.show(servers);
+        store.set({ status, corpora: JSON.stringify(list), error: null });
+      };
+    },
+    (error) => store.set({ error }),
+  );
+  store.subscribe(["status"], ({ status }) => {
+    if (!status) return;
+    tiles.replaceChildren(...drawTiles(status));
+    latency.show(status.latency);
+    parts.hidden = false;
+  });
+  store.subscribe(["corpora"], (current) => {
+    if (current.corpora) corpora.replaceChildren(...drawCorpora(JSON.parse(current.corpora)));
+  });
+  store.subscribe(["status", "error"], ({ status, error }) => {
+    if (error) message.replaceChildren(failure(error, refresh.now));
+    else if (status) message.replaceChildren(...drawProblem(status.problem));
+  });
+  return refresh.stop;
+}
 
-  async function look() {
+/**
+ * Repeats a task while the page is visible, until it is stopped or the token is missing.
+ *
+ * @param {() => Promise<() => void>} load returns a function that shows what was loaded
+ * @param {(error: unknown) => void} fail
+ */
+function repeat(load, fail) {
+  /** @type {number | undefined} */
+  let timer;
+  let isStopped = false;
+  const now = async () => {
     clearTimeout(timer);
     let isRefused = false;
     try {
       if (!document.hidden) {
-        const [status, known] = await Promise.all([service.status(), service.corpora()]);
-        const servers = await service.mcp(status);
-        if (ended) return;
-        mcp.show(servers);
-        said.replaceChildren(...(status.problem ? [h("p", { class: "notice" }, icon("warn"), status.problem)] : []));
-        show(status, known);
-        parts.hidden = false;
+        const show = await load();
+        if (!isStopped) show();
       }
     } catch (error) {
-      isRefused = error.status === 401;
-      if (!ended) said.replaceChildren(failure(error, look));
+      isRefused = error instanceof ServiceError && error.status === 401;
+      if (!isStopped) fail(error);
     }
-    if (!ended && !isRefused) timer = setTimeout(look, EVERY);
-  }
-
-  function show(status, known) {
-    const now = status.latency;
-    const tiles = [
-      ["Version", status.version],
-      ["Uptime", duration(status.uptime_seconds)],
-      ["Documents served", number(status.documents)],
-      ["Requests, last minute", number(now.requests)],
-      ["p50, last minute", ms(now.p50_ms)],
-      ["p99, last minute", ms(now.p99_ms)],
-    ];
-    facts.replaceChildren(...tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-    const caption = `Percentiles of the last ten minutes, in steps of ${now.bucket_seconds} seconds`;
-    const inWords = LINES.map(({ key, name }) => `${name} ${ms(now[key])}`).join(", ");
-    latencies.querySelector("table")?.remove();
-    latencies.append(asTable(now.series, LINES, { unit: "ms", caption }));
-    latency.replaceChildren(
-      h("div", { class: "card-head" }, h("h2", {}, "Latency"), legend(LINES)),
-      now.series.length
-        ? plot(now.series, LINES, {
-            span: SPAN,
-            unit: "ms",
-            gap: now.bucket_seconds * 3,
-            label: `Latency over ten minutes. Last minute: ${inWords}.`,
-          })
-        : empty("status", "No requests yet", "Latencies appear here after the first search."),
-      latencies,
-    );
-    if (shown === JSON.stringify(known)) return; // a new table would lose the focus
-    shown = JSON.stringify(known);
-    corpora.replaceChildren(
-      h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${known.length} in total`)),
-      h(
-        "div",
-        { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of corpora" },
-        table(
-          "Corpora",
-          ["Name", "Documents", "Passages", "Size", "Embedder"],
-          known.map((one) => [
-            [one.name, one.served && h("span", { class: "badge" }, "Served")],
-            sized(one.documents),
-            sized(one.passages),
-            size(one.bytes),
-            one.embedder ? h("code", {}, one.embedder) : h("span", { class: "muted" }, one.problem ?? "not built"),
-          ]),
-        ),
-      ),
-    );
-  }
+    if (!isStopped && !isRefused) timer = setTimeout(now, REFRESH_MILLISECONDS);
+  };
+  const stop = () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+  now();
+  return { now, stop };
 }
 
-const sized = (count) => (count === null ? "–" : number(count));
-const ms = (value) => (value === null || value === undefined ? "–" : `${number(value, value < 10 ? 2 : 0)} ms`);
+/** @param {string} problem */
+const drawProblem = (problem) => (problem ? [h("p", { class: "notice" }, icon("warn"), problem)] : []);
 
-function duration(seconds) {
-  const parts = [
+/** @param {Status} status */
+function drawTiles({ version, uptime_seconds, documents, latency }) {
+  const tiles = [
+    ["Version", version],
+    ["Uptime", formatDuration(uptime_seconds)],
+    ["Documents served", formatNumber(documents)],
+    ["Requests, last minute", formatNumber(latency.requests)],
+    ["p50, last minute", formatMilliseconds(latency.p50_ms)],
+    ["p99, last minute", formatMilliseconds(latency.p99_ms)],
+  ];
+  return tiles.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+}
+
+/** @param {Corpus[]} corpora */
+function drawCorpora(corpora) {
+  const rows = corpora.map(({ name, served, documents, passages, bytes, embedder, problem }) => [
+    [name, served && h("span", { class: "badge" }, "Served")],
+    formatSize(documents),
+    formatSize(passages),
+    formatBytes(bytes),
+    embedder ? h("code", {}, embedder) : h("span", { class: "muted" }, problem ?? "not built"),
+  ]);
+  return [
+    h("div", { class: "card-head" }, h("h2", {}, "Corpora"), h("p", { class: "muted" }, `${corpora.length} in total`)),
+    h(
+      "div",
+      { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of corpora" },
+      table("Corpora", ["Name", "Documents", "Passages", "Size", "Embedder"], rows),
+    ),
+  ];
+}
+
+/** @param {number | null} count */
+const formatSize = (count) => (count === null ? "–" : formatNumber(count));
+
+/**
+ * Formats a duration with its two largest units: 2 h 5 min.
+ *
+ * @param {number} seconds
+ */
+export function formatDuration(seconds) {
+  /** @type {[unit: string, seconds: number][]} */
+  const units = [
     ["d", 86_400],
     ["h", 3_600],
     ["min", 60],
     ["s", 1],
   ];
-  const first = parts.findIndex(([, length]) => seconds >= length);
+  const first = units.findIndex(([, length]) => seconds >= length);
   if (first < 0) return "0 s";
-  return parts
+  return units
     .slice(first, first + 2)
-    .map(([unit, length], at) => `${Math.floor(at ? (seconds % parts[first][1]) / length : seconds / length)} ${unit}`)
+    .map(([unit, length], at) => `${Math.floor(at ? (seconds % units[first][1]) / length : seconds / length)} ${unit}`)
     .join(" ");
 }

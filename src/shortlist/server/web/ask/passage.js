@@ -1,13 +1,23 @@
 // A passage that an answer cites: its place in the document, and the cited words.
 
-import { fact } from "../core/panel.js";
-import { h, icon } from "../core/dom.js";
-import { markdown, splitter } from "./markdown.js";
+import { fact, h } from "../core/dom.js";
+import { icon } from "../core/icons.js";
+import { createSplitter, drawTrees, markdown } from "./markdown.js";
 
+/** @import { Evidence, Span } from "../core/types.js" */
+/** @import { Inserts } from "./markdown.js" */
+
+/** @typedef {{ item: Evidence, spans: Span[], checked?: string }} CitedPassage `checked` is what was checked of the claim */
+
+/** @type {Record<string, string>} */
 const PLACES = { page: "page", row: "row", offset: "from character", part: "part" };
 
-/** A locator such as page=3;offset=680 as text. */
-export function place(locator) {
+/**
+ * Formats a locator such as page=3;offset=680.
+ *
+ * @param {string} locator
+ */
+export function formatPlace(locator) {
   return locator
     .split(";")
     .filter((part) => part !== "whole" && part !== "offset=0")
@@ -15,43 +25,61 @@ export function place(locator) {
     .join(", ");
 }
 
-export const placed = ({ label, locator }) => [label, place(locator)].filter(Boolean).join(" · ");
+/** @param {Evidence} evidence */
+export const formatSource = ({ label, locator }) => [label, formatPlace(locator)].filter(Boolean).join(" · ");
 
-/** Whether the text of a source is Markdown, or was converted to it. */
+/**
+ * Whether the text of a source is Markdown, or was converted to it.
+ *
+ * @param {string} source
+ */
 export const isMarkdown = (source) => /\.(md|markdown|docx|x?html|htm)$/i.test(source);
 
-/** Spans of code points, as Python counts, in the units of JavaScript. */
+/**
+ * Converts spans of code points, as Python counts, to the units of JavaScript.
+ *
+ * @param {string} text
+ * @param {Span[]} spans
+ * @returns {Span[]}
+ */
 export function toUnits(text, spans) {
   const units = [0];
-  for (const letter of text) units.push(units.at(-1) + letter.length);
-  return spans.filter(([start, end]) => start < end && end < units.length).map((span) => span.map((at) => units[at]));
+  for (const letter of text) units.push(units[units.length - 1] + letter.length);
+  return spans
+    .filter(([start, end]) => start < end && end < units.length)
+    .map(([start, end]) => [units[start], units[end]]);
 }
 
-/** The content of the panel for a passage, with the cited words marked. `checked` is what was checked of the claim. */
+/**
+ * The content of the panel for a passage, with the cited words marked.
+ *
+ * @param {CitedPassage} cited
+ * @returns {Node[]}
+ */
 export function passage({ item, spans, checked }) {
-  const inserts = { ranges: toUnits(item.text, spans).map((span) => [...span, "mark"]) };
+  /** @type {Inserts} */
+  const inserts = { ranges: toUnits(item.text, spans).map(([start, end]) => [start, end, "mark"]) };
   const region = { dir: "auto", tabindex: "0", role: "region", "aria-label": "Passage" };
-  return [
-    item.warning && flagged(item),
-    h(
-      "dl",
-      { class: "facts" },
-      fact("From", item.source),
-      fact("Place", place(item.locator) || (item.locator === "whole" ? "whole text" : "start")),
-      item.name !== item.label && fact("Title", item.name),
-      item.context !== item.name && fact("Section", item.context),
-      fact("Corpus", item.corpus),
-      fact("Similarity", item.score.toFixed(3)),
-      fact("Checked", checked),
-    ),
-    h("h3", {}, spans.length ? "Passage with cited words" : "Passage"),
-    isMarkdown(item.source)
-      ? h("div", { class: "text markdown", ...region }, markdown(item.text, inserts))
-      : h("pre", { class: "text", ...region }, splitter(item.text, inserts)(0, item.text.length)),
-  ].filter(Boolean);
+  const facts = h(
+    "dl",
+    { class: "facts" },
+    fact("From", item.source),
+    fact("Place", formatPlace(item.locator) || (item.locator === "whole" ? "whole text" : "start")),
+    item.name !== item.label && fact("Title", item.name),
+    item.context !== item.name && fact("Section", item.context),
+    fact("Corpus", item.corpus),
+    fact("Similarity", item.score.toFixed(3)),
+    fact("Checked", checked),
+  );
+  const text = isMarkdown(item.source)
+    ? h("div", { class: "text markdown", ...region }, markdown(item.text, inserts))
+    : h("pre", { class: "text", ...region }, drawTrees(createSplitter(item.text, inserts)(0, item.text.length)));
+  const heading = h("h3", {}, spans.length ? "Passage with cited words" : "Passage");
+  return [...(item.warning ? [injectionNotice(item.warning)] : []), facts, heading, text];
 }
 
-const flagged = ({ warning }) =>
+/** @param {string} warning */
+const injectionNotice = (warning) =>
   h(
     "div",
     { class: "notice" },

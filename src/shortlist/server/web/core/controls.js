@@ -2,26 +2,70 @@
 
 import { h } from "./dom.js";
 
+/**
+ * @template Value
+ * @typedef {object} Control
+ * @property {HTMLElement} element
+ * @property {(value: Value) => void} set
+ */
+
+/** @typedef {Control<number> & { showError: (text: string) => void, setRange: (max: number, step: number) => void }} Slider */
+
+/**
+ * @typedef {object} SliderOptions
+ * @property {string} label
+ * @property {string} [hint]
+ * @property {number} min
+ * @property {number} max
+ * @property {number} [step]
+ * @property {number[]} [stops] uneven steps
+ * @property {string} [unit]
+ * @property {number} value
+ * @property {(value: number) => void} change called with every valid value
+ */
+
+/** @typedef {[value: string, text: string, hint?: string]} Option */
+
 /** The stops of a temperature slider: finer where small differences matter. */
 export const TEMPERATURES = [
   0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10,
 ];
 
-let made = 0;
-const unique = (name) => `${name}-${(made += 1)}`;
-const hinted = (id, hint) => (hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null);
-const describes = (id, hint) => (hint ? `${id}-hint` : null);
+let lastId = 0;
 
-/** A range and a number field for one value. `stops` gives uneven steps; `change` is called with every valid value. */
-export function slider({ label, hint = "", min, max, step, stops = null, unit = "", value, change }) {
-  const id = unique("slider");
+/** @param {string} name */
+function uniqueId(name) {
+  lastId += 1;
+  return `${name}-${lastId}`;
+}
+
+/**
+ * @param {string} id
+ * @param {string} hint
+ */
+const hintLine = (id, hint) => (hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null);
+
+/**
+ * @param {string} id
+ * @param {string} hint
+ */
+const hintId = (id, hint) => (hint ? `${id}-hint` : null);
+
+/**
+ * A range and a number field for one value.
+ *
+ * @param {SliderOptions} options
+ * @returns {Slider}
+ */
+export function slider({ label, hint = "", min, max, step, stops, unit = "", value, change }) {
+  const id = uniqueId("slider");
   const range = h("input", {
     type: "range",
     "aria-label": label,
     min: stops ? 0 : min,
     max: stops ? stops.length - 1 : max,
     step: stops ? 1 : step,
-    "aria-describedby": describes(id, hint),
+    "aria-describedby": hintId(id, hint),
   });
   const field = h("input", {
     type: "number",
@@ -34,32 +78,30 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
   });
   const wrong = h("p", { class: "wrong-field", id: `${id}-wrong`, role: "alert" });
 
-  const point = (given) => {
-    range.value = stops ? nearest(stops, given) : given;
+  /** @param {number} given */
+  const moveRange = (given) => {
+    range.value = String(stops ? findNearest(stops, given) : given);
     range.setAttribute("aria-valuetext", `${given}${unit && ` ${unit}`}`);
   };
+  /** @param {string} text */
   const showError = (text) => {
     wrong.textContent = text;
-    if (text) field.setAttribute("aria-invalid", "true");
-    else field.removeAttribute("aria-invalid");
+    markInvalid(field, text);
   };
+  /** @param {number} given */
   const set = (given) => {
-    point(given);
-    if (field !== document.activeElement || field.valueAsNumber !== given) field.value = given;
+    moveRange(given);
+    if (field !== document.activeElement || field.valueAsNumber !== given) field.value = String(given);
     showError("");
   };
+  /** @param {number} given */
   const validate = (given) => {
-    const low = Number(field.min),
-      high = Number(field.max);
+    const [low, high] = [Number(field.min), Number(field.max)];
     if (!(given >= low && given <= high)) return showError(`Enter a number from ${low} to ${high}.`);
     if (step === 1 && !Number.isInteger(given)) return showError("Enter a whole number.");
     showError("");
-    point(given);
+    moveRange(given);
     return change(given);
-  };
-  const setRange = (most, by) => {
-    range.max = field.max = most;
-    range.step = by;
   };
   range.addEventListener("input", () => {
     const given = stops ? stops[range.valueAsNumber] : range.valueAsNumber;
@@ -74,21 +116,51 @@ export function slider({ label, hint = "", min, max, step, stops = null, unit = 
     h("label", { for: id }, label),
     h("span", { class: "with-unit" }, field, unit && h("span", { class: "unit" }, unit)),
     range,
-    hinted(id, hint),
+    hintLine(id, hint),
     wrong,
   );
-  return { element, set, showError, setRange };
+  return {
+    element,
+    set,
+    showError,
+    setRange: (most, by) => {
+      range.max = field.max = String(most);
+      range.step = String(by);
+    },
+  };
 }
 
-const nearest = (stops, value) =>
+/**
+ * Marks a field as invalid if there is an error.
+ *
+ * @param {Element} field
+ * @param {string} [error]
+ */
+export function markInvalid(field, error) {
+  if (error) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+/**
+ * The index of the stop that is nearest to a value.
+ *
+ * @param {number[]} stops
+ * @param {number} value
+ */
+const findNearest = (stops, value) =>
   stops.reduce(
     (best, stop, at) => (Math.abs(Math.log(stop / value)) < Math.abs(Math.log(stops[best] / value)) ? at : best),
     0,
   );
 
-/** A select box whose options each have a name and a hint. */
+/**
+ * A select box whose options each have a name and a hint.
+ *
+ * @param {{ label: string, options: Option[], change: (value: string) => void }} options
+ * @returns {Control<string>}
+ */
 export function choice({ label, options, change }) {
-  const id = unique("choice");
+  const id = uniqueId("choice");
   const hint = h("p", { class: "hint", id: `${id}-hint` });
   const showHint = () => {
     hint.textContent = options.find(([value]) => value === select.value)?.[2] ?? "";
@@ -114,26 +186,36 @@ export function choice({ label, options, change }) {
   };
 }
 
+/**
+ * @param {{ label: string, hint?: string, change: (isOn: boolean) => void }} options
+ * @returns {Control<boolean>}
+ */
 export function toggle({ label, hint = "", change }) {
-  const id = unique("toggle");
+  const id = uniqueId("toggle");
+  /** @type {HTMLInputElement} */
   const input = h("input", {
     type: "checkbox",
     role: "switch",
     id,
     onchange: () => change(input.checked),
-    "aria-describedby": describes(id, hint),
+    "aria-describedby": hintId(id, hint),
   });
   return {
-    element: h("div", { class: "control switch" }, h("label", { for: id }, label), input, hinted(id, hint)),
-    set: (on) => {
-      input.checked = on;
+    element: h("div", { class: "control switch" }, h("label", { for: id }, label), input, hintLine(id, hint)),
+    set: (isOn) => {
+      input.checked = isOn;
     },
   };
 }
 
-/** A few options side by side, of which one is selected. */
+/**
+ * A few options side by side, of which one is selected.
+ *
+ * @param {{ label: string, options: Option[], change: (value: string) => void }} options
+ * @returns {Control<string>}
+ */
 export function segments({ label, options, change }) {
-  const name = unique("segments");
+  const name = uniqueId("segments");
   const inputs = options.map(([value]) => h("input", { type: "radio", name, value, onchange: () => change(value) }));
   const element = h(
     "fieldset",
@@ -147,9 +229,8 @@ export function segments({ label, options, change }) {
   );
   return {
     element,
-    set: (value) =>
-      inputs.forEach((input) => {
-        input.checked = input.value === value;
-      }),
+    set: (value) => {
+      for (const input of inputs) input.checked = input.value === value;
+    },
   };
 }

@@ -1,19 +1,22 @@
 // The input of cases: pasted, read from a file, or dropped. Its content survives a switch of tabs.
 
-import { h, icon } from "../core/dom.js";
-import { counted } from "../search/outcome.js";
+import { markInvalid } from "../core/controls.js";
+import { h } from "../core/dom.js";
+import { formatCount } from "../core/format.js";
+import { icon } from "../core/icons.js";
 
 const EXAMPLE = '{"query": "where is my parcel", "gold": ["track_shipment"]}\n{"query": "play some jazz", "gold": []}';
-const UNSEEN = "The cases of the file are not shown. Type here to replace them.";
+const HIDDEN_CASES = "The cases of the file are not shown. Type here to replace them.";
 
 // A longer text is not shown in the field, which would be slow.
-const SHOWN = 50_000;
+const MAX_SHOWN_CHARACTERS = 50_000;
 
 const stored = { text: "", from: "" };
 
 export class CaseField {
-  /** `send()` is called when the user starts an evaluation with the keyboard. */
+  /** @param {{ send: () => void }} options `send` is called when the user starts an evaluation with the keyboard */
   constructor({ send }) {
+    /** @type {HTMLTextAreaElement} */
     this.field = h("textarea", {
       id: "cases",
       class: "code",
@@ -25,9 +28,10 @@ export class CaseField {
       oninput: () => this.#set(this.field.value),
       ondragover: (event) => event.preventDefault(),
       ondrop: (event) => {
-        if (!event.dataTransfer.files.length) return;
+        const dropped = event.dataTransfer?.files[0];
+        if (!dropped) return;
         event.preventDefault();
-        this.#read(event.dataTransfer.files[0]);
+        this.#read(dropped);
       },
       onkeydown: (event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
@@ -41,7 +45,7 @@ export class CaseField {
       "aria-label": "File of cases",
       accept: ".jsonl,.ndjson,.json,.txt",
       onchange: () => {
-        if (file.files.length) this.#read(file.files[0]);
+        if (file.files?.length) this.#read(file.files[0]);
         file.value = "";
       },
     });
@@ -73,17 +77,22 @@ export class CaseField {
     this.field.focus();
   }
 
+  /** @param {string} text */
   showError(text) {
     this.wrong.textContent = text;
-    if (text) this.field.setAttribute("aria-invalid", "true");
-    else this.field.removeAttribute("aria-invalid");
+    markInvalid(this.field, text);
   }
 
+  /** @param {File} file */
   async #read(file) {
     this.#set(await file.text(), file.name);
     this.#show();
   }
 
+  /**
+   * @param {string} text
+   * @param {string} [from] the name of its file
+   */
   #set(text, from = "") {
     Object.assign(stored, { text, from });
     this.showError("");
@@ -91,13 +100,13 @@ export class CaseField {
   }
 
   #show() {
-    this.field.value = stored.text.length > SHOWN ? "" : stored.text;
+    this.field.value = stored.text.length > MAX_SHOWN_CHARACTERS ? "" : stored.text;
     this.#describe();
   }
 
   #describe() {
     const lines = stored.text.split("\n").filter((line) => line.trim()).length;
-    this.count.textContent = lines ? counted(lines, "case") + (stored.from && ` from ${stored.from}`) : "";
-    this.field.placeholder = lines && !this.field.value ? UNSEEN : EXAMPLE;
+    this.count.textContent = lines ? formatCount(lines, "case") + (stored.from && ` from ${stored.from}`) : "";
+    this.field.placeholder = lines && !this.field.value ? HIDDEN_CASES : EXAMPLE;
   }
 }

@@ -1,26 +1,41 @@
 // The results of an evaluation: the main metrics, all metrics, plots and misses.
 
-import { h, icon, table } from "../core/dom.js";
+import { h, table } from "../core/dom.js";
+import { formatNumber } from "../core/format.js";
+import { icon } from "../core/icons.js";
 import { figure } from "./figure.js";
-import { missed, taxonomy } from "./misses.js";
-import { number } from "../search/outcome.js";
+import { drawMisses, drawOutcomes } from "./misses.js";
 
-// The text below a plot, by its title; most plots have none.
+/** @import { Child } from "../core/dom.js" */
+/** @import { Comparison, Evaluation, Measure, Move } from "../core/types.js" */
+
+/**
+ * The text below a plot, by its title; most plots have none.
+ * @type {[pattern: RegExp, text: (found: Evaluation) => string | null | undefined][]}
+ */
 const TEXTS = [
   [/scores.*(floor|threshold)/i, ({ calibration }) => calibration?.says],
   [
     /precision and recall/i,
     ({ sweep }) =>
       sweep &&
-      `Best F1: ${sweep.best.f1.toFixed(3)}, with max_k ${sweep.best.max_k} and rel ${number(sweep.best.rel)}.`,
+      `Best F1: ${sweep.best.f1.toFixed(3)}, with max_k ${sweep.best.max_k} and rel ${formatNumber(sweep.best.rel)}.`,
   ],
 ];
-const textFor = (title, found) => TEXTS.find(([pattern]) => pattern.test(title))?.[1](found);
+/**
+ * @param {string} title
+ * @param {Evaluation} found
+ */
+const textFor = (title, found) => TEXTS.find(([pattern]) => pattern.test(title))?.[1](found) ?? "";
 
-export function measured(found) {
-  return [
-    found.flaws.length > 0 && flaws(found.flaws),
-    tiles(found),
+/**
+ * @param {Evaluation} found
+ * @returns {HTMLElement[]}
+ */
+export function drawReport(found) {
+  const parts = [
+    found.flaws.length > 0 && drawFlaws(found.flaws),
+    drawTiles(found),
     h(
       "div",
       { class: "columns" },
@@ -28,26 +43,28 @@ export function measured(found) {
         "section",
         { class: "card", "aria-label": "Outcomes" },
         h("h2", {}, "Outcomes of the cases"),
-        taxonomy(found.taxonomy, found.cases),
+        drawOutcomes(found.taxonomy, found.cases),
       ),
-      selected(found.selection),
+      drawSelection(found.selection),
     ),
-    found.comparison && compared(found.comparison, found.k),
-    found.in_scope > 0 && byK(found),
+    found.comparison && drawComparison(found.comparison, found.k),
+    found.in_scope > 0 && drawMetrics(found),
     h(
       "section",
       { class: "figures", "aria-label": "Plots" },
       found.plots.map((plot) => figure(plot, textFor(plot.title, found))),
     ),
-    found.misses.length > 0 && missed(found.misses),
-  ].filter(Boolean);
+    found.misses.length > 0 && drawMisses(found.misses),
+  ];
+  return parts.filter((part) => part instanceof HTMLElement);
 }
 
-function flaws(list) {
+/** @param {Evaluation["flaws"]} list */
+function drawFlaws(list) {
   return h(
     "details",
     { class: "notice flaws" },
-    h("summary", {}, icon("warn"), `${number(list.length)} of the cases have problems: ${list[0].says}`),
+    h("summary", {}, icon("warn"), `${formatNumber(list.length)} of the cases have problems: ${list[0].says}`),
     h(
       "ul",
       {},
@@ -56,7 +73,9 @@ function flaws(list) {
   );
 }
 
-function tiles({ metrics, selection, k }) {
+/** @param {Evaluation} found */
+function drawTiles({ metrics, selection, k }) {
+  /** @type {[name: string, value: Measure | undefined][]} */
   const shown = [
     [`nDCG@${k}`, metrics[`ndcg@${k}`]],
     [`Recall@${k}`, metrics[`recall@${k}`]],
@@ -74,15 +93,22 @@ function tiles({ metrics, selection, k }) {
         {},
         h("dt", {}, name),
         h("dd", {}, value ? value.value.toFixed(3) : "–"),
-        h("dd", { class: "interval" }, value ? between(value) : "no cases"),
+        h("dd", { class: "interval" }, value ? formatInterval(value) : "no cases"),
       ),
     ),
   );
 }
 
-const between = ({ low, high }) => `${low.toFixed(2)} to ${high.toFixed(2)}`;
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
+/** @param {Measure} measure */
+const formatInterval = ({ low, high }) => `${low.toFixed(2)} to ${high.toFixed(2)}`;
+/** @param {number} value */
+const formatSigned = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(3)}`;
 
+/**
+ * @param {string} caption
+ * @param {string[]} head
+ * @param {Child[][]} rows
+ */
 const measureTable = (caption, head, rows) =>
   h(
     "div",
@@ -90,10 +116,19 @@ const measureTable = (caption, head, rows) =>
     table(caption, head, rows, { class: "measures" }),
   );
 
-const withInterval = (one) => one && [one.value.toFixed(3), " ", h("span", { class: "interval" }, between(one))];
+/**
+ * @param {Measure | undefined} measure
+ * @returns {Child}
+ */
+const withInterval = (measure) =>
+  measure && [measure.value.toFixed(3), " ", h("span", { class: "interval" }, formatInterval(measure))];
 
-/** Every metric at every k, with its interval. */
-function byK({ metrics, confidence }) {
+/**
+ * Every metric at every k, with its interval.
+ *
+ * @param {Evaluation} found
+ */
+function drawMetrics({ metrics, confidence }) {
   const names = [...new Set(Object.keys(metrics).map((name) => name.split("@")[0]))];
   const ks = [...new Set(Object.keys(metrics).flatMap((name) => name.split("@")[1] ?? []))];
   const rows = names.map((name) => [
@@ -108,13 +143,13 @@ function byK({ metrics, confidence }) {
       "div",
       { class: "card-head" },
       h("h2", {}, "Metrics"),
-      h("p", { class: "hint" }, `with ${number(confidence * 100)} % intervals (bootstrap over the cases)`),
+      h("p", { class: "hint" }, `with ${formatNumber(confidence * 100)} % intervals (bootstrap over the cases)`),
     ),
     measureTable("Metrics with their intervals", ["Metric", ...ks.map((k) => `@${k}`), "all"], rows),
   );
 }
 
-const CHOICE = {
+const SELECTION_NAMES = {
   conditional_commit_rate: "commit rate, given retrieval",
   selection_precision: "precision of the selection, given retrieval",
   selection_recall: "recall of the selection, given retrieval",
@@ -127,9 +162,13 @@ const CHOICE = {
   false_abstention_rate: "false abstentions",
 };
 
-/** The quality of the selection. */
-function selected(selection) {
-  const rows = Object.entries(CHOICE)
+/**
+ * The quality of the selection.
+ *
+ * @param {Evaluation["selection"]} selection
+ */
+function drawSelection(selection) {
+  const rows = Object.entries(SELECTION_NAMES)
     .filter(([name]) => selection[name])
     .map(([name, words]) => [words, withInterval(selection[name])]);
   return h(
@@ -140,8 +179,13 @@ function selected(selection) {
   );
 }
 
-/** Two modes, case by case; significant differences are colored. */
-function compared({ first, second, metrics, better, worse }, k) {
+/**
+ * Two modes, case by case; significant differences are colored.
+ *
+ * @param {Comparison} comparison
+ * @param {number} k
+ */
+function drawComparison({ first, second, metrics, better, worse }, k) {
   const rows = Object.entries(metrics)
     .filter(([name]) => name === "hit@1" || !name.includes("@") || name.endsWith(`@${k}`))
     .map(([name, pair]) => [
@@ -151,9 +195,9 @@ function compared({ first, second, metrics, better, worse }, k) {
       h(
         "span",
         { class: pair.p_value < 0.05 ? (pair.difference.value > 0 ? "is-better" : "is-worse") : "" },
-        signed(pair.difference.value),
+        formatSigned(pair.difference.value),
       ),
-      h("span", { class: "interval" }, `${signed(pair.difference.low)} to ${signed(pair.difference.high)}`),
+      h("span", { class: "interval" }, `${formatSigned(pair.difference.low)} to ${formatSigned(pair.difference.high)}`),
       pair.p_value.toFixed(4),
       `${pair.wins} / ${pair.losses} / ${pair.ties}`,
     ]);
@@ -171,20 +215,25 @@ function compared({ first, second, metrics, better, worse }, k) {
       ["Metric", first.mode, second.mode, "Difference", "Interval", "p", "Better / worse / equal"],
       rows,
     ),
-    moved("better", better),
-    moved("worse", worse),
+    drawMoves("better", better),
+    drawMoves("worse", worse),
   );
 }
 
-const place = (rank) => (rank ? `rank ${rank}` : "not found");
+/** @param {number | null} rank */
+const formatRank = (rank) => (rank ? `rank ${rank}` : "not found");
 
-function moved(word, rows) {
+/**
+ * @param {string} word
+ * @param {Move[]} rows
+ */
+function drawMoves(word, rows) {
   return (
     rows.length > 0 &&
     h(
       "details",
       { class: "fold" },
-      h("summary", {}, `${number(rows.length)} ranked ${word}`),
+      h("summary", {}, `${formatNumber(rows.length)} ranked ${word}`),
       h(
         "ul",
         { class: "left-out" },
@@ -195,7 +244,7 @@ function moved(word, rows) {
               "li",
               {},
               h("span", { dir: "auto" }, query),
-              h("span", { class: "muted" }, `${place(first)} → ${place(second)}`),
+              h("span", { class: "muted" }, `${formatRank(first)} → ${formatRank(second)}`),
             ),
           ),
       ),

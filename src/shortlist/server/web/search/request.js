@@ -1,60 +1,60 @@
 // The request of a search, and the same request as a curl command, a Python program or an MCP tool call.
 
-import { hasToken } from "../core/api.js";
-import { filterOf } from "./filters.js";
-import * as service from "../core/service.js";
-import { USES } from "./tuning.js";
+import { toFilter } from "./filters.js";
+import { STRATEGY_VALUES } from "./query.js";
 
-/** The body of `discover` for this state. Unchanged values are left out: the service has its own defaults. */
+/** @import { Data } from "../core/types.js" */
+/** @import { Query } from "./types.js" */
+
+/**
+ * The body of `discover`. Unchanged values are left out: the service has its own defaults.
+ *
+ * @param {Query} query
+ * @returns {Data}
+ */
 export function discoverBody({ q, mode, k, strategy, min_score, filters, ...values }) {
+  /** @type {Data} */
   const body = { query: q };
   if (mode !== "auto") body.mode = mode;
   if (k !== 10) body.k = k;
-  if (filters.length) body.filter = filterOf(filters);
+  if (filters.length) body.filter = toFilter(filters);
   if (strategy) body.strategy = strategy;
-  for (const name of USES[strategy]) body[name] = values[name];
+  for (const name of STRATEGY_VALUES[strategy]) if (name in values) body[name] = /** @type {Data} */ (values)[name];
   if (min_score > 0 || strategy === "abs_threshold") body.min_score = min_score;
   return body;
 }
 
-export const retrieveBody = ({ q, temperature, ignore_zero, cutoff }) => ({
-  query: q,
-  temperature,
-  ignore_zero,
-  llm_tools_cutoff: cutoff,
-});
+/** @typedef {"curl" | "Python" | "MCP"} RequestForm */
 
-/** The body of `explain` for a document. /retrieve ranks all documents by BM25 and selects by softmax. */
-export function explainBody(id, { look, q, temperature, cutoff, ...rest }) {
-  if (look === "discover") return { id, ...discoverBody({ q, temperature, cutoff, ...rest }) };
-  return { id, query: q, mode: "lexical", k: 1000, strategy: "softmax", temperature, cutoff, min_score: null };
-}
-
-/** The request by the name of its form: each has a text to copy and a hint. */
-export function copies(asked) {
-  const isRetrieve = asked.look === "softmax";
-  const url = location.origin + (isRetrieve ? service.RETRIEVE : service.discoverPath(asked.corpus));
-  const body = isRetrieve ? retrieveBody(asked) : discoverBody(asked);
-  const token = hasToken() ? "The token is read from the variable SHORTLIST_TOKEN." : "";
+/**
+ * A request in all forms: each has a text to copy and a hint.
+ *
+ * @param {{ url: string, body: Data, hasToken: boolean }} request
+ * @returns {Record<RequestForm, { text: string, hint: string }>}
+ */
+export function formatRequest({ url, body, hasToken }) {
+  const hint = hasToken ? "The token is read from the variable SHORTLIST_TOKEN." : "";
+  const call = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "tools/call",
+    params: { name: "discover", arguments: { query: body.query } },
+  };
   return {
-    curl: { text: curl(url, body), hint: token },
-    Python: { text: python(url, body), hint: token },
+    curl: { text: formatCurl(url, body, hasToken), hint },
+    Python: { text: formatPython(url, body, hasToken), hint },
     MCP: {
-      text: json(
-        {
-          jsonrpc: "2.0",
-          id: 1,
-          method: "tools/call",
-          params: { name: "discover", arguments: { query: asked.q } },
-        },
-        2,
-      ),
+      text: formatJson(call, 2),
       hint: "For POST /mcp or any MCP client. The tool takes only the query and searches all corpora that agents see.",
     },
   };
 }
 
-const json = (value, indent = 0) =>
+/**
+ * @param {unknown} value
+ * @param {number} [indent]
+ */
+const formatJson = (value, indent = 0) =>
   JSON.stringify(value, null, indent).replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu, (letter) =>
     letter
       .split("")
@@ -62,25 +62,35 @@ const json = (value, indent = 0) =>
       .join(""),
   );
 
-const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+/** @param {string} text */
+const quoteForShell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-function curl(url, body) {
-  const parts = [`curl -sS ${quote(url)}`, "-H 'Content-Type: application/json'"];
-  if (hasToken()) parts.push('-H "Authorization: Bearer $SHORTLIST_TOKEN"');
-  return [...parts, `-d ${quote(json(body))}`].join(" \\\n  ");
+/**
+ * @param {string} url
+ * @param {Data} body
+ * @param {boolean} hasToken
+ */
+function formatCurl(url, body, hasToken) {
+  const parts = [`curl -sS ${quoteForShell(url)}`, "-H 'Content-Type: application/json'"];
+  if (hasToken) parts.push('-H "Authorization: Bearer $SHORTLIST_TOKEN"');
+  return [...parts, `-d ${quoteForShell(formatJson(body))}`].join(" \\\n  ");
 }
 
-function python(url, body) {
-  const token = hasToken();
+/**
+ * @param {string} url
+ * @param {Data} body
+ * @param {boolean} hasToken
+ */
+function formatPython(url, body, hasToken) {
   const secret = `, "Authorization": "Bearer " + os.environ["SHORTLIST_TOKEN"]`;
   return [
     "import json",
-    ...(token ? ["import os"] : []),
+    ...(hasToken ? ["import os"] : []),
     "import urllib.request",
     "",
-    `body = ${literal(body)}`,
-    `headers = {"Content-Type": "application/json"${token ? secret : ""}}`,
-    `request = urllib.request.Request(${json(url)}, json.dumps(body).encode(), headers)`,
+    `body = ${formatLiteral(body)}`,
+    `headers = {"Content-Type": "application/json"${hasToken ? secret : ""}}`,
+    `request = urllib.request.Request(${formatJson(url)}, json.dumps(body).encode(), headers)`,
     "with urllib.request.urlopen(request) as response:",
     "    found = json.load(response)",
     "print(json.dumps(found, indent=2))",
@@ -88,12 +98,17 @@ function python(url, body) {
   ].join("\n");
 }
 
-/** A value of JSON as Python writes it. */
-function literal(value) {
+/**
+ * A value of JSON as Python writes it.
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
+function formatLiteral(value) {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
-  if (typeof value !== "object") return json(value);
-  const items = Object.entries(value).map(([name, inner]) => `${json(name)}: ${literal(inner)}`);
+  if (Array.isArray(value)) return `[${value.map(formatLiteral).join(", ")}]`;
+  if (typeof value !== "object") return formatJson(value);
+  const items = Object.entries(value).map(([name, inner]) => `${formatJson(name)}: ${formatLiteral(inner)}`);
   return `{${items.join(", ")}}`;
 }

@@ -1,156 +1,126 @@
 // The search controls. Which ones are shown depends on the view and the strategy.
 
-import { TEMPERATURES, choice, segments, slider, toggle } from "../core/controls.js";
-import { h } from "../core/dom.js";
-import { filterControl, readFilters } from "./filters.js";
+import { choice, segments, slider, TEMPERATURES, toggle } from "../core/controls.js";
+import { h, put } from "../core/dom.js";
+import { formatCount } from "../core/format.js";
+import { icon } from "../core/icons.js";
+import { MODES } from "../core/modes.js";
+import { FilterControl } from "./filter-control.js";
+import { MAX_LEXICAL_SCORE, RANGES, STRATEGIES } from "./query.js";
 
-export const DEFAULTS = {
-  look: "discover",
-  mode: "auto",
-  k: 10,
-  strategy: "",
-  rel: 0.9,
-  max_k: 3,
-  gap_ratio: 0.5,
-  min_score: 0,
-  temperature: 0.5,
-  cutoff: 10,
-  ignore_zero: true,
-  filters: [],
-};
+/** @import { Control, Slider } from "../core/controls.js" */
+/** @import { RangeName } from "./query.js" */
+/** @import { SearchSession } from "./session.js" */
 
-// Cosines and blended scores end at 1; BM25 is unbounded, but rarely exceeds this.
-const MOST_LEXICAL = 50;
-
-const MODES = [
-  ["auto", "Auto", "Keyword and semantic search, blended."],
-  ["lexical", "Lexical", "Keyword search (BM25)."],
-  ["dense", "Dense", "Semantic search (cosine of vectors)."],
-  ["hybrid", "Hybrid", "Reciprocal rank fusion of both."],
-];
-const STRATEGIES = [
-  ["", "Adaptive", "The best document, and others that are nearly as relevant: up to five."],
-  ["conservative", "Conservative", "The best document and others close to it."],
-  ["top_k", "Top k", "The first documents, whatever their scores."],
-  ["rel_threshold", "Relative threshold", "Documents close to the best."],
-  ["abs_threshold", "Absolute threshold", "Documents at or above the threshold."],
-  ["score_gap", "Score gap", "Documents before the first large drop."],
-  ["softmax", "Softmax", "Documents with a sufficient share."],
-];
-export const USES = {
-  "": [],
-  conservative: ["rel", "max_k"],
-  top_k: ["max_k"],
-  rel_threshold: ["rel", "max_k"],
-  abs_threshold: ["max_k"],
-  score_gap: ["gap_ratio", "max_k"],
-  softmax: ["temperature", "cutoff", "max_k"],
-};
-
+/** @type {Record<RangeName, { label: string, hint: string, step?: number, stops?: number[], unit?: string }>} */
 const SLIDERS = {
-  k: { label: "Candidates (k)", min: 1, max: 100, step: 1, hint: "Number of candidates." },
-  rel: {
-    label: "Relative threshold",
-    min: 0,
-    max: 1,
-    step: 0.01,
-    hint: "Smallest selected share of the best score.",
-  },
-  max_k: { label: "Maximum (max_k)", min: 1, max: 20, step: 1, hint: "Maximum number of selected documents." },
-  gap_ratio: {
-    label: "Gap ratio",
-    min: 0,
-    max: 1,
-    step: 0.01,
-    hint: "A drop below this share of the previous score ends the list.",
-  },
+  k: { label: "Candidates (k)", step: 1, hint: "Number of candidates." },
+  rel: { label: "Relative threshold", step: 0.01, hint: "Smallest selected share of the best score." },
+  max_k: { label: "Maximum (max_k)", step: 1, hint: "Maximum number of selected documents." },
+  gap_ratio: { label: "Gap ratio", step: 0.01, hint: "A drop below this share of the previous score ends the list." },
   min_score: {
     label: "Threshold (min_score)",
-    min: 0,
-    max: 1,
     step: 0.01,
     hint: "Abstain if the top score is below this. 0: the calibrated or built-in threshold.",
   },
   temperature: {
     label: "Temperature",
-    min: 0.1,
-    max: 10,
     stops: TEMPERATURES,
     hint: "Lower favors the best document; higher evens out the shares.",
   },
-  cutoff: { label: "Cutoff", min: 0, max: 100, step: 0.5, unit: "%", hint: "Smallest selected share." },
+  cutoff: { label: "Cutoff", step: 0.5, unit: "%", hint: "Smallest selected share." },
 };
 
-const KNOWN = {
-  look: ["softmax", "discover"],
-  mode: MODES.map(([value]) => value),
-  strategy: STRATEGIES.map(([value]) => value),
-  ignore_zero: ["true", "false"],
-};
-
-/** The valid values in the parameters of an address. */
-export function read(params) {
-  const values = {};
-  for (const [name, text] of Object.entries(params)) {
-    if (name === "filters") values.filters = readFilters(text);
-    if (KNOWN[name]?.includes(text)) values[name] = name === "ignore_zero" ? text === "true" : text;
-    const range = SLIDERS[name];
-    const value = Number(text);
-    if (range && value >= range.min && value <= (name === "min_score" ? MOST_LEXICAL : range.max)) values[name] = value;
-  }
-  return values;
+/**
+ * The controls in a fold, with the number of filters.
+ *
+ * @param {SearchSession} session
+ */
+export function createTuning(session) {
+  const { store } = session;
+  const badge = h("span", { class: "badge", hidden: true });
+  const element = h(
+    "details",
+    { class: "tuning", open: matchMedia("(min-width: 60rem)").matches },
+    h("summary", {}, icon("settings"), "Tuning", badge),
+  );
+  /** @type {Controls | null} */
+  let controls = null;
+  store.subscribe(["corpora", "query"], ({ corpora, query }) => {
+    if (!corpora.length) return;
+    controls ??= addControls(session, element);
+    showControls(session, controls);
+    const count = session.view.listControls(query).includes("filters") ? query.filters.length : 0;
+    badge.hidden = !count;
+    put(badge, formatCount(count, "filter"));
+  });
+  store.subscribe(["shown"], ({ shown }) => {
+    if (shown.kind === "answer") controls?.filters.suggest(shown.answer.view.listCandidates(shown.answer.found));
+  });
+  return element;
 }
 
-/** All controls; `show(state, softmax)` shows those that apply to the state, `offer(candidates)` suggests filters. */
-export function tuning({ change, reset }) {
+/** @typedef {{ [name: string]: Control<any> } & { filters: FilterControl, min_score: Slider }} Controls */
+
+/**
+ * @param {SearchSession} session
+ * @param {HTMLElement} element
+ * @returns {Controls}
+ */
+function addControls(session, element) {
+  const { query, views } = session.store.state;
+  /** @param {RangeName} name */
+  const ranged = (name) => {
+    const [min, max] = RANGES[name];
+    const change = (/** @type {number} */ value) => session.change({ [name]: value });
+    return slider({ ...SLIDERS[name], min, max, value: query[name], change });
+  };
+  const toggles = views.flatMap((view) => Object.entries(view.toggles));
   const controls = {
-    look: segments({
+    view: segments({
       label: "View",
-      options: [
-        ["softmax", "Softmax"],
-        ["discover", "Discover"],
-      ],
-      change: (look) => change({ look }),
+      options: views.map(({ id, title }) => [id, title]),
+      change: (view) => session.change({ view }),
     }),
-    filters: filterControl({ change: (filters) => change({ filters }) }),
-    mode: choice({ label: "Mode", options: MODES, change: (mode) => change({ mode }) }),
+    filters: new FilterControl({ change: (filters) => session.change({ filters }) }),
+    mode: choice({ label: "Mode", options: MODES, change: (mode) => session.change({ mode }) }),
     k: ranged("k"),
-    strategy: choice({ label: "Strategy", options: STRATEGIES, change: (strategy) => change({ strategy }) }),
+    strategy: choice({ label: "Strategy", options: STRATEGIES, change: (strategy) => session.change({ strategy }) }),
     rel: ranged("rel"),
     max_k: ranged("max_k"),
     gap_ratio: ranged("gap_ratio"),
     temperature: ranged("temperature"),
     cutoff: ranged("cutoff"),
-    ignore_zero: toggle({
-      label: "Ignore zero scores",
-      hint: "Leave out documents that share no word with the query.",
-      change: (ignore_zero) => change({ ignore_zero }),
-    }),
+    ...Object.fromEntries(
+      toggles.map(([name, texts]) => [name, toggle({ ...texts, change: (isOn) => session.change({ [name]: isOn }) })]),
+    ),
     min_score: ranged("min_score"),
   };
-
-  function ranged(name) {
-    return slider({ ...SLIDERS[name], value: DEFAULTS[name], change: (value) => change({ [name]: value }) });
-  }
-
-  function show(state, softmax) {
-    const used =
-      state.look === "softmax"
-        ? ["temperature", "cutoff", "ignore_zero"]
-        : ["filters", "mode", "k", "strategy", ...USES[state.strategy], "min_score"];
-    element.hidden = false;
-    controls.min_score.setRange(...(state.mode === "lexical" ? [MOST_LEXICAL, 0.5] : [1, 0.01]));
-    for (const [name, control] of Object.entries(controls)) {
-      control.set(state[name]);
-      control.element.hidden = name === "look" ? !softmax : !used.includes(name);
-    }
-  }
-
-  const element = h(
-    "div",
-    { class: "controls", hidden: true },
-    Object.values(controls).map((control) => control.element),
-    h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"),
+  const reset = () => session.reset();
+  element.append(
+    h(
+      "div",
+      { class: "controls" },
+      Object.values(controls).map((control) => control.element),
+      h("button", { type: "button", class: "quiet reset", onclick: reset }, "Reset to defaults"),
+    ),
   );
-  return { element, show, offer: controls.filters.offer };
+  return controls;
+}
+
+/**
+ * Shows the controls that apply to the query.
+ *
+ * @param {SearchSession} session
+ * @param {Controls} controls
+ */
+function showControls({ store, view, views }, controls) {
+  const { query } = store.state;
+  const used = [...view.listControls(query), ...(views.length > 1 ? ["view"] : [])];
+  const [max, step] = query.mode === "lexical" ? [MAX_LEXICAL_SCORE, 0.5] : [1, 0.01];
+  controls.min_score.setRange(max, step);
+  for (const [name, control] of Object.entries(controls)) {
+    control.set(/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (query))[name]);
+    control.element.hidden = !used.includes(name);
+  }
 }
