@@ -305,7 +305,13 @@ class InlineParser {
     /** @type {Marker[]} */
     this.open = [{ mark: "", at: start, size: 0, parts: [] }];
     // Where runs of backticks of each length begin, the last first.
-    this.backticks = Map.groupBy([...text.slice(start, end).matchAll(/`+/g)].reverse(), ([run]) => run.length);
+    /** @type {Map<number, number[]>} */
+    this.backticks = new Map();
+    for (const { 0: run, index } of [...text.slice(start, end).matchAll(/`+/g)].reverse()) {
+      const places = this.backticks.get(run.length);
+      if (places) places.push(start + index);
+      else this.backticks.set(run.length, [start + index]);
+    }
   }
 
   parse() {
@@ -351,13 +357,12 @@ class InlineParser {
   #parseCode(mark, at) {
     const after = at + mark.length;
     const runs = this.backticks.get(mark.length) ?? [];
-    while (runs.length && this.start + runs[runs.length - 1].index <= at) runs.pop();
-    const closing = runs.at(-1);
-    if (!closing) {
+    while (runs.length && runs[runs.length - 1] <= at) runs.pop();
+    const to = runs.at(-1);
+    if (to === undefined) {
       this.#put(at, after);
       return after;
     }
-    const to = this.start + closing.index;
     this.#top.parts.push(branch("code", {}, this.split(after, to)));
     return to + mark.length;
   }

@@ -10,13 +10,10 @@
  * @returns {Data}
  */
 export function toFilter(pairs) {
-  const values = Map.groupBy(pairs, ([key]) => key);
-  return Object.fromEntries(
-    [...values].map(([key, [first, ...others]]) => [
-      key,
-      others.length ? { $in: [first, ...others].map(([, value]) => value) } : first[1],
-    ]),
-  );
+  /** @type {Map<string, Pair[1][]>} */
+  const values = new Map();
+  for (const [key, value] of pairs) values.set(key, [...(values.get(key) ?? []), value]);
+  return Object.fromEntries([...values].map(([key, all]) => [key, all.length > 1 ? { $in: all } : all[0]]));
 }
 
 /**
