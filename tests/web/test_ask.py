@@ -15,7 +15,7 @@ from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, ScriptedServer, event, failure, streamed
 from tests.server.test_ask import calls
 from tests.web.conftest import HOSTILE, PATIENCE, Service, Visitor, assert_still
-from tests.web.test_frame import nameless
+from tests.web.test_tabs import nameless
 
 PLACE = "#/ask?corpus=papers"
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from shortlist.eval.retrieval import OUTCOMES
 from tests.web.conftest import HOSTILE, ROOT, ServeCatalog, Service, Visitor, assert_still
-from tests.web.test_frame import nameless
+from tests.web.test_tabs import nameless
 
 CASES = ROOT / "examples" / "data" / "cases.jsonl"
 TEXT = CASES.read_text("utf-8")
