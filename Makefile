@@ -9,15 +9,36 @@ LOOPS := hatch_build.py $(wildcard src/shortlist/index/kernels/*.[ch])
 # Tests start hundreds of Python processes. Without stored bytecode, each compiles all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test types suite test-fast coverage fuzz sanitize fix docs docs-serve bench dist wheels lock clean missing servers
+.PHONY: demo test page types suite test-fast coverage fuzz sanitize fix docs docs-serve bench dist wheels lock clean missing servers
 
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) missing servers
+test: $(READY) missing servers page
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
 	@$(MAKE) --no-print-directory -j 2 types suite
+
+# The code of the web page: unit tests by Node, format, lint and types by tools from npm, whose versions package.json pins.
+# They are installed in build/page. Without Node, or without npm and its registry, the rest is skipped.
+PAGE := build/page/node_modules/.bin
+page:
+	@if ! command -v node >/dev/null; then \
+		echo "Skipping the checks of the page's code: Node is missing (Debian: apt-get install nodejs npm)."; \
+	else \
+		node --test --test-reporter=dot tests/web/unit/*.test.js && \
+		if $(MAKE) --no-print-directory --silent build/page/.ready; then \
+			$(PAGE)/biome check --error-on-warnings . && $(PAGE)/tsc -p .; \
+		else \
+			echo "Skipping format, lint and types of the page's code: npm cannot fetch biome and TypeScript."; \
+		fi; \
+	fi
+
+build/page/.ready: package.json
+	@mkdir -p build/page && cp package.json build/page
+	@npm install --prefix build/page --no-package-lock --ignore-scripts --no-audit --no-fund --silent \
+		--fetch-retries=1 --fetch-timeout=30000
+	@touch $@
 
 types:
 	$(BIN)/mypy
@@ -52,6 +73,7 @@ sanitize: $(READY)
 fix: $(READY)
 	$(BIN)/ruff check --fix $(PATHS)
 	$(BIN)/ruff format $(PATHS)
+	@test ! -e build/page/.ready || $(PAGE)/biome check --write .
 
 # The documentation site, in build/site. A broken link or reference is an error.
 docs: $(READY)

@@ -15,7 +15,7 @@ from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import Scripted, ScriptedServer, event, failure, streamed
 from tests.server.routes.test_job_routes import calls
 from tests.web.conftest import HOSTILE, PATIENCE, Service, Visitor, assert_still
-from tests.web.test_frame import nameless
+from tests.web.test_tabs import nameless
 
 PLACE = "#/ask?corpus=papers"
 
@@ -216,8 +216,8 @@ def show(page: Page, shown: Answer) -> Locator:
     expect(page.locator(".talk > :is(.empty, .turn)")).to_have_count(1)
     page.evaluate(
         """async (answer) => {
-          const { Turn } = await import("/page/turn.js");
-          const { passage } = await import("/page/passage.js");
+          const { Turn } = await import("/page/ask/turn.js");
+          const { passage } = await import("/page/ask/passage.js");
           const read = (button, item, spans, checked) => turn.element.append(...passage({ item, spans, checked }));
           const turn = new Turn(answer.question, { open: read });
           turn.show(answer);

@@ -1,10 +1,8 @@
-"""The Documents and Settings tabs in a real browser: changes there reach the service."""
+"""The Documents tab in a real browser: changes there reach the service."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -246,56 +244,3 @@ def test_long_names_and_control_characters_are_shown_safely(
     assert_safe()
     page.get_by_role("button", name="Edit fdp[U+202E]txt.okapi").click()
     expect(page.get_by_role("dialog").get_by_label("Title")).to_have_value("fdp\u202etxt.okapi")  # as it is
-
-
-@pytest.fixture
-def restored(editable: Service) -> Iterator[Service]:
-    """The service that can be changed; its settings and its document file are restored after the test."""
-    before = editable.ask("GET", "/settings")
-    yield editable
-    editable.ask("POST", "/settings", before)
-    editable.ask("POST", "/switch-document-file", {"file": "tools.yaml"})
-
-
-def test_a_saved_setting_is_in_force_and_survives_a_reload(restored: Service, visit: Visitor) -> None:
-    service = restored
-    page = visit(service.url, "#/settings")
-    save = page.get_by_role("button", name="Save")
-    expect(save).to_be_disabled()
-    expect(page.get_by_text("In force: 0.5")).to_contain_text("default")
-    source = page.get_by_role("region", name="Other settings").get_by_role("row", name=re.compile("^documents.source"))
-    expect(source.get_by_role("cell")).to_have_text(["tools.yaml", "--documents"])
-    page.get_by_role("slider", name="Temperature").press("ArrowRight")
-    page.get_by_role("spinbutton", name="Cutoff").fill("101")
-    expect(page.get_by_text("Enter a number from 0 to 100.")).to_be_visible()
-    page.get_by_role("spinbutton", name="Cutoff").fill("10")
-    save.click()
-    expect(page.get_by_text("In force: 0.6")).to_contain_text("POST /settings")
-    assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": True, "llm_tools_cutoff": 10.0}
-    page.get_by_role("switch", name="Ignore zero scores").click()
-    save.click()
-    expect(page.get_by_text("In force: off")).to_be_visible()
-    page.reload()
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
-    expect(page.get_by_role("switch", name="Ignore zero scores")).not_to_be_checked()
-    page.get_by_role("link", name="Search").click()
-    page.locator("label", has_text="Softmax").click()
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
-    assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
-
-
-def test_the_document_file_is_reloaded_and_switched(restored: Service, visit: Visitor) -> None:
-    service, count = restored, len(ids(restored))
-    (service.folder / "other.json").write_text(json.dumps({"documents": TOOLS}))
-    (service.folder / "broken.yaml").write_text("documents: [{id: 1")
-    page = visit(service.url, "#/settings")
-    page.get_by_role("button", name="Reload the file").click()
-    expect(page.get_by_text(f"Nothing changed. There are {count} documents now.")).to_be_visible()
-    page.get_by_role("button", name="Use other.json").click()
-    expect(page.get_by_text("Serving other.json. 5 added. There are 5 documents now.")).to_be_visible()
-    expect(page.locator("li", has_text="other.json")).to_contain_text("In use")
-    assert len(ids(service)) == 5
-    visit.expect_errors("409")
-    page.get_by_role("button", name="Use broken.yaml").click()
-    expect(page.locator(".note.wrong")).to_contain_text("broken.yaml")
-    assert len(ids(service)) == 5

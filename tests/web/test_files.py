@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from starlette.testclient import TestClient
 from shortlist.server import application
 
 FOLDER = Path(application.__file__).parent / "web"
-FILES = sorted(path.name for path in FOLDER.iterdir())
+FILES = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*") if path.is_file())
 
 
 @pytest.fixture
@@ -50,7 +51,11 @@ def test_no_other_file_is_sent(client: TestClient, name: str) -> None:
 
 def test_every_imported_module_is_there_and_every_module_is_imported() -> None:
     texts = {name: (FOLDER / name).read_text("utf-8") for name in FILES}
-    imported = {name for text in texts.values() for name in re.findall(r'"\./([a-z]+\.js)"', text)}
+    imported = {
+        posixpath.normpath(f"{posixpath.dirname(name)}/{target}").lstrip("/")
+        for name, text in texts.items()
+        for target in re.findall(r'"(\.{1,2}/[a-z./-]+\.js)"', text)
+    }
     named = set(re.findall(r'"/page/([^"]+)"', texts["index.html"]))
     assert imported | named == set(FILES) - {"index.html"}
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from shortlist.retrieval.relevance import THRESHOLD
-from tests.web.conftest import ServeCatalog, Service, Visitor, assert_still
+from tests.web.conftest import Service, Visitor, assert_still
 
 REFUND = "refund a payment to the customer's card"
 
@@ -39,58 +39,6 @@ def everything(service: Service, query: str) -> list[str]:
 
 def verdict(page: Page) -> Locator:
     return page.locator(".verdict-title")
-
-
-def test_typing_shows_what_retrieve_selects_and_what_it_rejects(service: Service, visit: Visitor) -> None:
-    answer = service.ask("POST", "/retrieve", {"query": REFUND})
-    all_of_them = service.ask("POST", "/retrieve", {"query": REFUND, "llm_tools_cutoff": 0})["documents"]
-    page = visit(service.url, "#/search?look=softmax")
-    type_query(page, REFUND)
-    assert 0 < len(answer["documents"]) < answer["total_retrieved"]
-    expect(titles(page)).to_have_text([document["title"] for document in all_of_them])
-    expect(titles(page, "kept")).to_have_text([document["title"] for document in answer["documents"]])
-    best = answer["documents"][0]
-    first = page.locator(".hits .kept").first
-    expect(first.locator(".value")).to_have_text([f"{100 * best['softmax_score']:.1f} %", f"{best['bm25_score']:.2f}"])
-    counts = f"Selected {len(answer['documents'])} of {answer['total_retrieved']} candidates"
-    rule = "each has at least 10 % of the softmax at temperature 0.5."
-    expect(page.locator(".verdict-reason")).to_have_text(f"{counts}: {rule}")
-
-
-def test_bars_are_as_long_as_their_scores_and_the_line_is_at_the_cutoff(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?look=softmax&q=refund+payment&temperature=2")
-    documents = service.ask("POST", "/retrieve", {"query": "refund payment", "temperature": 2})["documents"]
-    expect(page.locator(".hits .kept")).to_have_count(len(documents))
-    scale = float(page.locator(".axis-top").inner_text().removesuffix(" % share")) / 100
-    track = page.locator(".track").first.bounding_box()
-    line = page.locator(".axis-line").bounding_box()
-    assert track
-    assert line
-    for at, document in enumerate(documents):
-        fill = page.locator(".hits .kept .main .fill").nth(at).bounding_box()
-        assert fill
-        assert abs(fill["width"] - track["width"] * document["softmax_score"] / scale) < 2
-    assert abs(line["x"] - track["x"] - track["width"] * 0.10 / scale) < 3
-
-
-def test_the_sliders_change_the_query_and_not_the_settings(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?look=softmax&q=refund+payment")
-    expect(page.locator(".hits .kept").first).to_be_visible()
-    page.get_by_role("slider", name="Cutoff").press("End")
-    expect(verdict(page)).to_have_text("Nothing fits")
-    expect(page.locator(".divide")).to_have_text("Closest matches, none selected")
-    expect(page.locator(".verdict-reason")).to_contain_text("None of")
-    field = page.get_by_role("spinbutton", name="Temperature")
-    field.fill("11")
-    expect(page.get_by_text("Enter a number from 0.1 to 10.")).to_be_visible()
-    field.fill("3")
-    page.get_by_role("spinbutton", name="Cutoff").fill("0.5")
-    expected = service.ask("POST", "/retrieve", {"query": "refund payment", "temperature": 3, "llm_tools_cutoff": 0.5})
-    expect(page.locator(".hits .kept")).to_have_count(len(expected["documents"]))
-    assert service.ask("GET", "/settings") == {"temperature": 0.5, "ignore_zero": True, "llm_tools_cutoff": 10.0}
-    page.get_by_role("button", name="Reset to defaults").click()
-    expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.5")
-    expect(page).to_have_url(f"{service.url}/#/search?q=refund+payment&look=softmax")
 
 
 def test_discover_shows_the_selection_of_the_service_and_its_reason(service: Service, visit: Visitor) -> None:
@@ -118,13 +66,6 @@ def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service
     expect(page.locator(".divide")).to_have_text("Closest matches, none selected")
     expect(page.locator(".hits .rejected")).to_have_count(10)
     expect(page.locator(".hits .kept")).to_have_count(0)
-
-
-def test_a_query_without_a_known_word_has_no_candidates(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?look=softmax&q=xyzzy")
-    expect(verdict(page)).to_have_text("Nothing fits")
-    expect(page.get_by_text("No candidates")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="Nothing fits.")).to_have_count(1)
 
 
 def test_every_built_corpus_can_be_searched(service: Service, visit: Visitor) -> None:
@@ -265,22 +206,6 @@ def test_invalid_values_in_the_address_are_ignored(service: Service, visit: Visi
     expect(page.locator(".hits .kept .hit-title").first).to_have_text("refund_payment")
     expect(page.get_by_role("spinbutton", name="Candidates (k)")).to_have_value("10")
     expect(page.get_by_role("combobox", name="Corpus")).to_have_value("catalog")
-
-
-def test_of_a_large_catalog_a_bounded_number_of_closest_matches_is_shown(
-    serve_catalog: ServeCatalog, visit: Visitor
-) -> None:
-    tools = [{"id": f"{n}", "title": f"zebra {n}", "content": "stripe" if n < 5 else ""} for n in range(300)]
-    service = serve_catalog(tools)
-    page = visit(service.url, "#/search?look=softmax&q=zebra+stripe&temperature=1")
-    expect(page.locator(".hits .rejected")).to_have_count(5)  # of 300, those with half a percent
-    expect(page.locator(".verdict-reason")).to_contain_text("None of 300 candidates has 10 % of the softmax")
-    page.get_by_role("searchbox", name="Query").fill("zebra")
-    expect(page.locator(".hits .rejected").nth(10)).to_be_visible()  # each has a third of a percent
-    page.get_by_role("slider", name="Cutoff").press("Home")
-    expect(verdict(page)).to_have_text("300 documents selected")
-    expect(page.locator(".hits .kept")).to_have_count(200)
-    expect(page.get_by_text("100 more not shown")).to_be_attached()
 
 
 def middle(locator: Locator) -> float:

@@ -1,64 +1,77 @@
 // The frame around the tabs: the current tab and the theme.
 
-import { h, icon } from "./dom.js";
-import { here } from "./route.js";
+import { h } from "./core/dom.js";
+import { icon } from "./core/icons.js";
+import { formatAddress, readAddress } from "./core/route.js";
 import { tabs } from "./tabs.js";
 
-const main = document.getElementById("main");
-const nav = document.getElementById("tabs");
+const THEMES = { auto: "system", light: "light", dark: "dark" };
+const THEME_KEY = "shortlist-theme";
+
+/** @typedef {keyof typeof THEMES} Theme */
+
+/** @param {string} id */
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+const main = element("main");
 const links = new Map(
-  tabs.map((tab) => [tab.id, h("a", { href: `#/${tab.id}` }, icon(tab.icon), h("span", {}, tab.title))]),
+  tabs.map(({ id, title, image }) => [id, h("a", { href: formatAddress(id) }, icon(image), h("span", {}, title))]),
 );
-nav.append(...links.values());
+element("tabs").append(...links.values());
 
-let leave = null;
+/** @type {(() => void) | void} */
+let leaveTab;
 
-function show() {
-  const { tab: id, params } = here();
-  const tab = tabs.find((one) => one.id === id) ?? tabs[0];
+function showTab() {
+  const { tab: id, params } = readAddress();
+  const tab = tabs.find((other) => other.id === id) ?? tabs[0];
   for (const [name, link] of links) {
     if (name === tab.id) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  keep();
+  updateLink();
   document.title = `${tab.title} · shortlist`;
-  leave?.();
+  leaveTab?.();
   const root = h("div", { class: `tab ${tab.id}` });
   main.replaceChildren(root);
-  leave = tab.mount(root, params) ?? null;
+  leaveTab = tab.mount(root, params);
 }
 
 /** The link of a tab leads back to its last state. */
-function keep() {
-  links.get(here().tab)?.setAttribute("href", location.hash);
+function updateLink() {
+  links.get(readAddress().tab)?.setAttribute("href", location.hash);
 }
 
-document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault();
-  main.focus();
-});
-addEventListener("hashchange", show);
-addEventListener("remembered", keep);
+/** @returns {Theme} */
+const readTheme = () => /** @type {Theme} */ (document.documentElement.dataset.theme ?? "auto");
 
-const button = document.getElementById("theme");
-const THEMES = { auto: "system", light: "light", dark: "dark" };
-const order = Object.keys(THEMES);
-
-function paint() {
-  const theme = document.documentElement.dataset.theme ?? "auto";
+function showTheme() {
+  const theme = readTheme();
+  const button = element("theme");
   button.replaceChildren(icon(theme));
   button.setAttribute("aria-label", `Theme: ${THEMES[theme]}. Change it.`);
   button.title = `Theme: ${THEMES[theme]}`;
 }
 
-button.addEventListener("click", () => {
-  const next = order[(order.indexOf(document.documentElement.dataset.theme ?? "auto") + 1) % order.length];
-  if (next === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = next;
-  if (next === "auto") localStorage.removeItem("shortlist-theme");
-  else localStorage.setItem("shortlist-theme", next);
-  paint();
-});
+function changeTheme() {
+  const themes = Object.keys(THEMES);
+  const next = themes[(themes.indexOf(readTheme()) + 1) % themes.length];
+  if (next === "auto") {
+    delete document.documentElement.dataset.theme;
+    localStorage.removeItem(THEME_KEY);
+  } else {
+    document.documentElement.dataset.theme = next;
+    localStorage.setItem(THEME_KEY, next);
+  }
+  showTheme();
+}
 
-paint();
-show();
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+addEventListener("hashchange", showTab);
+addEventListener("remembered", updateLink);
+element("theme").addEventListener("click", changeTheme);
+showTheme();
+showTab();

@@ -1,17 +1,30 @@
-// The tabs, in order. A tab is a module with `mount(root, params)`, which may return a function to call when it is left.
+// The tabs, in order.
 
-import * as ask from "./ask.js";
-import * as documents from "./documents.js";
-import * as evaluate from "./evaluate.js";
-import * as search from "./search.js";
-import * as settings from "./settings.js";
-import * as status from "./status.js";
+import * as settings from "./admin/settings.js";
+import * as status from "./admin/status.js";
+import * as ask from "./ask/tab.js";
+import * as documents from "./documents/tab.js";
+import * as evaluate from "./evaluate/tab.js";
+import * as search from "./search/tab.js";
 
+/** @import { IconName } from "./core/icons.js" */
+/** @import { Params } from "./core/route.js" */
+
+/**
+ * A tab fills its root, and may return a function to call when it is left.
+ * @typedef {object} Tab
+ * @property {string} id
+ * @property {string} title
+ * @property {IconName} image
+ * @property {(root: HTMLElement, params: Params) => (() => void) | void} mount
+ */
+
+/** @type {Tab[]} */
 export const tabs = [
-  { id: "search", title: "Search", icon: "search", mount: search.mount },
-  { id: "ask", title: "Ask", icon: "ask", mount: ask.mount },
-  { id: "eval", title: "Eval", icon: "eval", mount: evaluate.mount },
-  { id: "documents", title: "Documents", icon: "documents", mount: documents.mount },
-  { id: "settings", title: "Settings", icon: "settings", mount: settings.mount },
-  { id: "status", title: "Status", icon: "status", mount: status.mount },
+  { id: "search", title: "Search", image: "search", mount: search.mount },
+  { id: "ask", title: "Ask", image: "ask", mount: ask.mount },
+  { id: "eval", title: "Eval", image: "eval", mount: evaluate.mount },
+  { id: "documents", title: "Documents", image: "documents", mount: documents.mount },
+  { id: "settings", title: "Settings", image: "settings", mount: settings.mount },
+  { id: "status", title: "Status", image: "status", mount: status.mount },
 ];
