@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +9,7 @@ import pytest
 from shortlist import REFUSAL, Answer, CorpusSource, Evidence, ScriptedLLM, agent_ask, ask, build
 from shortlist.answer.claim_checks import Assessment, Statement, assess
 from shortlist.answer.verification import Stream, verify
-
-DOCUMENTS = Path(__file__).parents[2] / "examples/data/docs"
-SECTIONS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))["section"]
+from tests.answer.claim_cases import DOCUMENTS, SECTIONS, read_section
 
 # What the rules do not find: these take words from the right passage and put them together wrongly.
 BEYOND_RULES = {
@@ -27,17 +21,6 @@ BEYOND_RULES = {
     "Lunch is free every day in Leeds.",
     "Free breakfast is offered in Leeds.",
 }
-
-
-@cache
-def read_section(document: str, heading: str) -> Evidence:
-    """A section of a document, with what precedes the first one."""
-    text = (DOCUMENTS / document).read_text("utf-8")
-    title, *parts = re.split(r"(?m)^## ", text)
-    name = title.splitlines()[0].lstrip("# ")
-    found = next(part for part in parts if part.startswith(heading))
-    found = title + found if found is parts[0] else found
-    return Evidence(1, document, document, "whole", found, 1.0, name=name, context=f"{name} > {heading}")
 
 
 def claims(kind: str) -> list[Any]:
@@ -229,6 +212,11 @@ def test_a_model_may_outweigh_missing_words_but_no_contradiction() -> None:
 def test_other_languages_are_compared_by_their_words(passage: str, claim: str) -> None:
     item = Evidence(1, "a.txt", "a.txt", "whole", passage, 1.0, name="a.txt")
     assert assess(Statement(claim, (item,))).support == "supported"
+
+
+def test_a_claim_may_begin_with_a_word_for_its_source() -> None:
+    item = Evidence(1, "a.txt", "a.txt", "whole", "The numbers are printed at the bottom.", 1.0, name="Layout")
+    assert assess(Statement("Page numbers are printed at the bottom.", (item,))).support == "supported"
 
 
 def test_without_a_title_a_passage_may_not_name_its_subject() -> None:

@@ -224,8 +224,9 @@ class _Comparison:
                 else:
                     names.append([word])
             before = word
-        if may_begin_with_name(self.claim) and not self._has(self.claim.words[0], self.terms):
-            names.insert(0, [self.claim.words[0]])
+        first = self.claim.words[0]
+        if first in self.content and may_begin_with_name(self.claim) and not self._has(first, self.terms):
+            names.insert(0, [first])
         return names
 
     def _find_missing_names(self) -> Iterator[str]:
