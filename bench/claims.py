@@ -1,9 +1,10 @@
 """Verification of labeled claims by rules, by the model, by both, and without each rule.
 
 `python -m bench claims [FEVER_SYMMETRIC_DEV] [CLAIMS.jsonl.xz]` measures our own claims (`tests/answer/claims.toml`),
-those that were written to train the model (`training/judge/written.jsonl.xz`) and those of the given sets; of a set with
-more than `MOST_CLAIMS`, as many are drawn. The shipped model was trained on all of them but our own, so its figures on
-the others are too high. The rules were made with our own claims and with fever_symmetric_dev.
+those that were written to train the model (`training/judge/written.jsonl.xz`) and those of the given sets; of a set
+with more than `MOST_CLAIMS`, as many are drawn. The shipped model was trained on all of them but our own, so its
+figures on the others are too high. The rules were made with our own claims and with fever_symmetric_dev. Figures
+"before" are those of rules that have been removed since.
 """
 
 from __future__ import annotations
@@ -12,19 +13,20 @@ import hashlib
 import json
 import lzma
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean
+from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import shortlist
 from bench import report
 from shortlist import Document, ScriptedLLM
-from shortlist.answer import claim_checks
-from shortlist.answer.claim_checks import Statement
-from shortlist.answer.claims import claim_findings
+from shortlist.answer.claims import claim_comparison, claim_findings, claim_names, claim_numbers
+from shortlist.answer.claims.assessment import Statement, assess
 from shortlist.answer.judge import load_judge
 from shortlist.answer.verification import verify
 from shortlist.results import Claim, Evidence
@@ -37,25 +39,19 @@ MOST_CLAIMS = 600  # of one set whose ablations are measured
 MODEL_ALONE = 0.5  # probability from which the model alone supports a claim
 WRITTEN = Path(__file__).parent.parent / "training" / "judge" / "written.jsonl.xz"
 
-# What replaces a rule that is left out, by the name of the function or method of `claim_findings`.
-_NOTHING: dict[str, Any] = {
-    "numbers": {"_find_missing_numbers": lambda *_: iter(())},
-    "names": {"_find_missing_names": lambda *_: iter(())},
-    "names: the first word may be one": {"may_begin_with_name": lambda *_: False},
-    "names: initials": {"_is_spelled_out": lambda *_: False},
-    "names: untitled passages lack their topic": {"_may_lack_topic": lambda *_: False},
-    "numbers: lists are counted": {"_find_lists": lambda *_: iter(())},
-    "numbers: other unit or limit": {"_is_other_amount": lambda *_: False},
-    "numbers: of something else": {"_is_elsewhere": lambda *_: False},
-    "negation": {"_find_negation": lambda *_: ""},
-    "quantifier": {"_find_quantifier": lambda *_: ""},
-    "opposite": {"_has_opposite": lambda *_: False},
-    "role: other subject": {"_find_other_subject": lambda *_: ""},
-    "role: swapped": {"_find_swapped": lambda *_: ""},
-    "role: stray name": {"_find_stray_name": lambda *_: ""},
-    "replaced word": {"_find_replaced": lambda *_: ""},
-    "missing words": {"_lacks_words": lambda *_: False},
-    "synonyms": {"load_synonyms": dict},
+# A rule that is left out: the module that calls it, its name there, and what replaces it.
+_RULES: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
+    "numbers": (claim_findings, "find_missing_numbers", lambda *_: ()),
+    "numbers: other unit or limit": (claim_numbers, "_is_other_amount", lambda *_: False),
+    "numbers: of something else": (claim_numbers, "_is_elsewhere", lambda *_: False),
+    "names": (claim_findings, "find_missing_names", lambda *_: ()),
+    "names: untitled passages lack their topic": (claim_names, "_may_lack_topic", lambda *_: False),
+    "negation": (claim_findings, "find_negation", lambda *_: ""),
+    "quantifier": (claim_findings, "find_quantifier", lambda *_: ""),
+    "opposite": (claim_findings, "find_opposite", lambda *_: ""),
+    "replaced word": (claim_findings, "find_replaced", lambda *_: ""),
+    "missing words": (claim_findings, "lacks_words", lambda *_: False),
+    "synonyms": (claim_comparison, "load_synonyms", dict),
 }
 
 
@@ -190,8 +186,8 @@ def _measure_set(rows: Sequence[Labeled]) -> dict[str, Any]:
         by_model = [probability >= MODEL_ALONE for probability in rated]
         figures["model"] = _round(measure(list(zip(rows, by_model, strict=True))))
         figures["rules and model"] = _round(_keep_by(rows, rated))
-    for rule, patches in _NOTHING.items():
-        with _without(patches):
+    for rule, (module, name, nothing) in _RULES.items():
+        with mock.patch.object(module, name, nothing):
             figures[f"rules without {rule}"] = _round(_keep_by(rows, []))
             if rated:
                 figures[f"rules and model without {rule}"] = _round(_keep_by(rows, rated))
@@ -199,31 +195,17 @@ def _measure_set(rows: Sequence[Labeled]) -> dict[str, Any]:
 
 
 def _keep_by(rows: Sequence[Labeled], rated: Sequence[float]) -> dict[str, float]:
-    probabilities: Sequence[float | None] = rated or [None] * len(rows)
-    pairs = zip(rows, probabilities, strict=True)
-    return measure(
-        [(one, claim_checks.assess(one.statement, chance).support != "unsupported") for one, chance in pairs]
-    )
+    probabilities = iter(rated)
+    kept = []
+    for one in rows:
+        probability = next(probabilities, None)
+        found = assess(one.statement, None if probability is None else partial(_repeat, probability))
+        kept.append((one, found.support != "unsupported"))
+    return measure(kept)
 
 
-@contextmanager
-def _without(patches: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
-    """Leave a rule out: as an attribute of the comparison or of its module."""
-    before: list[tuple[Any, str, Any]] = []
-    for name, nothing in patches.items():
-        place = claim_findings if hasattr(claim_findings, name) else claim_findings._Comparison
-        before.append((place, name, getattr(place, name)))
-        setattr(place, name, nothing)
-    _forget()
-    yield
-    for place, name, rule in before:
-        setattr(place, name, rule)
-    _forget()
-
-
-def _forget() -> None:
-    claim_checks.assess.cache_clear()
-    claim_findings.find_differences.cache_clear()
+def _repeat(probability: float, *_: Any) -> float:
+    return probability
 
 
 def _round(row: Mapping[str, float]) -> dict[str, float]:

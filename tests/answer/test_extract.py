@@ -15,7 +15,7 @@ from shortlist import REFUSAL, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
 from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.extractive.signals import read_question
-from shortlist.answer.extractive.units import split_units
+from shortlist.answer.extractive.units.splitting import split_units
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Claim, Evidence

@@ -20,7 +20,7 @@ from shortlist.answer.ask import (
     verify_answer,
 )
 from shortlist.answer.evidence import EvidenceList, K, describe_hit, gather, rate_passages
-from shortlist.answer.extractive.units import LONGEST_PASSAGE
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import FORCED, render_passages

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shortlist.answer.extractive.signals import Question, coverage, find_other_forms, read_question
-from shortlist.answer.extractive.units import LONGEST_PASSAGE, split_spans
+from shortlist.answer.extractive.units.splitting import split_spans
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE
 from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp
 from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows

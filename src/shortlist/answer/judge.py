@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from shortlist.answer.extractive.units import split_spans
+from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
 from shortlist.results import Evidence

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shortlist.answer.extractive import english
-from shortlist.answer.extractive.units import split_spans
+from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, stemmer
 
 FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per cent"

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from shortlist.answer.extractive import english, signals
 from shortlist.answer.extractive.signals import Question, Reading, coverage
-from shortlist.answer.extractive.units import LONGEST_PASSAGE, Unit, has_verb, split_units
+from shortlist.answer.extractive.units.splitting import split_units
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE, Unit
+from shortlist.answer.extractive.units.unit_reader import has_verb
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.results import Evidence
 
