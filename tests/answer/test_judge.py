@@ -10,7 +10,7 @@ from shortlist import REFUSAL, CorpusSource, Evidence, ScriptedLLM, ask, build
 from shortlist.answer import judge
 from shortlist.answer.judge import Judge, load_judge, select_sentences
 from tests.answer.claim_cases import DOCUMENTS
-from tests.answer.test_claims import INVENTIONS
+from tests.answer.claims.test_assessment import INVENTIONS
 
 pytestmark = pytest.mark.extras
 

@@ -179,7 +179,7 @@ def test_halves_of_sentences_at_the_ends_of_a_window_are_no_answers() -> None:
     ]
 
 
-DOCUMENTATION = tomllib.loads(Path(__file__).with_name("documentation.toml").read_text("utf-8"))["passage"]
+DOCUMENTATION = tomllib.loads(Path(__file__).parents[1].joinpath("documentation.toml").read_text("utf-8"))["passage"]
 
 
 @pytest.fixture(scope="module")
