@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench import (
     answers,
+    claims,
     context,
     decisions,
     dense,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "decisions": decisions,
     "learning": learning,
     "answers": answers,
+    "claims": claims,
     "lexical": lexical,
     "dense": dense,
     "hybrid": hybrid,

@@ -10,7 +10,7 @@ import numpy as np
 import shortlist
 from bench import logistic
 from bench.answers import Asked, questions
-from shortlist.answer.evidence import Shown, gather
+from shortlist.answer.evidence import EvidenceList, gather
 from shortlist.answer.extractive.extract import LEAST_COVERED, WEIGHTS, rank_sentences
 from shortlist.answer.extractive.signals import coverage, measure_signals, read_question
 from shortlist.index.corpus import Corpus
@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
 def _row(corpus: Corpus, one: Asked) -> tuple[list[float], float, bool, bool] | None:
     """The signs of the best sentence, what it covers, whether its passage is the right one, whether there is one."""
     with open_states([corpus]) as states:
-        evidence = Shown().add_hits(gather(states, one.text).hits)
+        evidence = EvidenceList().add_hits(gather(states, one.text).hits)
         lexical = states[0].state.lexical
         question = read_question(one.text, lexical.analyzer, lexical.frequency, lexical.live)
         best = next(iter(rank_sentences(question, evidence, lexical.analyzer)), None)

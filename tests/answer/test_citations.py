@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist import REFUSAL, Evidence
-from shortlist.answer.citations import Catalog
-from shortlist.answer.evidence import Shown
-from shortlist.answer.verification import LONGEST_REPLY, Stream, verify
+from shortlist.answer.answer_stream import AnswerStream
+from shortlist.answer.citations import CitationCatalog
+from shortlist.answer.evidence import EvidenceList
+from shortlist.answer.reply_sentences import LONGEST_REPLY
+from shortlist.answer.verification import Verifier, verify
 from shortlist.results import Claim
 
 PASSAGES = [
@@ -26,7 +28,7 @@ PASSAGES = [
 
 
 def shown(passages: list[tuple[str, str, str]] = PASSAGES) -> list[Evidence]:
-    shelf = Shown()
+    shelf = EvidenceList()
     for source, locator, text in passages:
         shelf.add(source, locator, text, 0.5)
     return shelf.items
@@ -36,7 +38,7 @@ EVIDENCE = shown()
 
 
 def cited(inside: str) -> list[int]:
-    return [item.number for item in Catalog(EVIDENCE).resolve(inside)]
+    return [item.number for item in CitationCatalog(EVIDENCE).resolve(inside)]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +260,7 @@ def test_every_citation_in_an_answer_was_shown_and_a_refusal_is_the_refusal(repl
 @given(REPLIES, st.integers(1, 9))
 def test_what_is_streamed_is_the_answer(reply: str, size: int) -> None:
     streamed: list[str] = []
-    stream = Stream(EVIDENCE, streamed.append)
+    stream = AnswerStream(Verifier(EVIDENCE), streamed.append)
     for at in range(0, len(reply), size):
         stream.add(reply[at : at + size])
     text = verify(reply, EVIDENCE).text
@@ -268,7 +270,7 @@ def test_what_is_streamed_is_the_answer(reply: str, size: int) -> None:
 
 def test_the_case_of_a_name_tells_two_sources_apart() -> None:
     both = shown([("A.txt", "whole", "Upper."), ("a.txt", "whole", "Lower.")])
-    catalog = Catalog(both)
+    catalog = CitationCatalog(both)
     assert [catalog.resolve(f"{name}:whole")[0].number for name in ("A.txt", "a.txt")] == [1, 2]
 
 
@@ -296,7 +298,7 @@ def test_hostile_lengths_end_soon(piece: str) -> None:
 )  # fmt: skip
 def test_no_part_of_a_sentence_is_streamed_before_all_of_it_is_verified(reply: str, text: str, size: int) -> None:
     streamed: list[str] = []
-    stream = Stream(EVIDENCE, streamed.append)
+    stream = AnswerStream(Verifier(EVIDENCE), streamed.append)
     for at in range(0, len(reply), size):
         stream.add(reply[at : at + size])
     stream.finish(verify(reply, EVIDENCE).text)
@@ -304,7 +306,7 @@ def test_no_part_of_a_sentence_is_streamed_before_all_of_it_is_verified(reply: s
 
 
 def test_half_of_a_sentence_is_not_what_was_said() -> None:
-    stream = Stream(EVIDENCE, None)
+    stream = AnswerStream(Verifier(EVIDENCE))
     stream.add("They were discovered [moons.txt:whole] by nob")
     assert stream.complete_sentences() == ""
     stream.add("ody. It")

@@ -8,7 +8,7 @@ import pytest
 
 from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
-from shortlist.answer.claim_checks import AGAINST_RULES, SUPPORTED_FROM
+from shortlist.answer.claims.assessment import AGAINST_RULES, SUPPORTED_FROM
 from shortlist.answer.evidence import THRESHOLD, K
 from shortlist.answer.extractive.extract import ANSWER_FROM, JUDGED_FROM, WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS

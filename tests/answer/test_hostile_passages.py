@@ -73,7 +73,7 @@ def test_a_hostile_passage_is_listed_with_its_warning_and_not_quoted() -> None:
 def test_if_all_passages_are_hostile_the_reason_of_the_refusal_says_so() -> None:
     answer = ask({"mail.txt": PHISHING}, QUESTION)
     assert (answer.text, answer.refused, answer.by, len(answer.evidence)) == (REFUSAL, True, "extract", 1)
-    assert "tries to instruct" in answer.reason
+    assert "prompt injection" in answer.reason
 
 
 FENCED = f'<passage cite="[mail.txt:whole]" warning="The text asks readers for their secrets.">\n{PHISHING}\n</passage>'

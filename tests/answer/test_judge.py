@@ -9,11 +9,11 @@ import pytest
 from shortlist import REFUSAL, CorpusSource, Evidence, ScriptedLLM, ask, build
 from shortlist.answer import judge
 from shortlist.answer.judge import Judge, load_judge, select_sentences
-from tests.answer.test_claims import INVENTIONS
+from tests.answer.claim_cases import DOCUMENTS
+from tests.answer.claims.test_assessment import INVENTIONS
 
 pytestmark = pytest.mark.extras
 
-DOCUMENTS = Path(__file__).parents[2] / "examples/data/docs"
 TOWER = "The tower was built in 1889 by Gustave Eiffel's company. It is 330 metres tall. Painting it takes 60 tonnes."
 
 
@@ -36,19 +36,19 @@ def test_it_tells_what_a_passage_supports(model: Judge) -> None:
 
 def test_it_tells_which_sentence_answers(model: Judge) -> None:
     texts = [(text, "Eiffel Tower") for text in TOWER.split(". ")]
-    rated = model.answers("How high is the Eiffel Tower?", texts)
+    rated = model.rate_answers("How high is the Eiffel Tower?", texts)
     assert max(range(3), key=lambda at: rated[at]) == 1
-    alone = [model.answers("How high is the Eiffel Tower?", [text])[0] for text in texts]
+    alone = [model.rate_answers("How high is the Eiffel Tower?", [text])[0] for text in texts]
     assert rated == pytest.approx(alone, abs=1e-3)
-    assert max(model.answers("How many people visit it every year?", texts)) < rated[1]
+    assert max(model.rate_answers("How many people visit it every year?", texts)) < rated[1]
 
 
 @pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "\x00", "🎈" * 500, "[CLS] [SEP]"])
 def test_any_text_is_rated(model: Judge, text: str) -> None:
     item = Evidence(1, "t", "t", "whole", text, 1.0)
     assert 0 <= model.rate_claim(text, (item, item)) <= 1
-    assert all(0 <= one <= 1 for one in model.answers(text, [(text, text)] * 3))
-    assert model.answers("Who?", []) == []
+    assert all(0 <= one <= 1 for one in model.rate_answers(text, [(text, text)] * 3))
+    assert model.rate_answers("Who?", []) == []
 
 
 def test_a_long_passage_is_read_where_it_is_about_the_claim() -> None:
@@ -76,7 +76,7 @@ def test_answers_are_chosen_by_it(model: Judge, monkeypatch: pytest.MonkeyPatch)
     corpus = build(CorpusSource.from_files(DOCUMENTS), in_memory=True)
     assert "£7.95" in ask(corpus, "How much is express delivery?").text
     assert ask(corpus, "How many golf courses does the company own?").refused
-    monkeypatch.setattr(model, "answers", lambda question, texts: [0.0] * len(texts))
+    monkeypatch.setattr(model, "rate_answers", lambda question, texts: [0.0] * len(texts))
     assert ask(corpus, "How much is express delivery?").refused
 
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from bench import hostile as measured
 from shortlist.mcp.gateway.tool_approvals import NOT_APPROVED, KnownTools
 from shortlist.mcp.gateway.tool_checks import LONGEST_DEFINITION, find_risk
 from shortlist.safety import order_concepts
 from shortlist.safety.prompt_injection import find_mixed_scripts, find_orders, plain_key, visual_key
+from tests.safety.hostile_sets import SETS, find_reason, measure_languages, read_set
 
-FIGURES = measured.multilingual()
+FIGURES = measure_languages()
 
 
 def by_id(rows: list[dict[str, Any]]) -> list[Any]:
     return [pytest.param(row, id=row["id"]) for row in rows]
 
 
-@pytest.mark.parametrize("row", by_id(measured.definitions("hostile_tools_dev")))
+@pytest.mark.parametrize("row", by_id(read_set("hostile_tools_dev")))
 def test_a_hostile_definition_is_pending(row: dict[str, Any]) -> None:
-    assert measured.is_held(row["tool"], row.get("beside", ()))
+    assert find_reason(row["tool"], row.get("beside", ()))
 
 
 def test_definitions_that_no_rule_was_written_for_are_pending_too() -> None:
@@ -129,7 +129,7 @@ def test_the_longest_text_is_checked_soon_whatever_it_repeats(piece: str) -> Non
 
 
 def test_the_sets_are_plain_and_small() -> None:
-    for path in measured.SETS.glob("*.jsonl"):
+    for path in SETS.glob("*.jsonl"):
         assert path.stat().st_size < 250_000
         assert all(isinstance(json.loads(line), dict) for line in path.read_text("utf-8").splitlines())
 

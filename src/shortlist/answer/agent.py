@@ -10,13 +10,20 @@ from typing import Any
 
 from shortlist._telemetry import traced
 from shortlist._text import count_of
-from shortlist.answer.ask import OnEvidence, OnText, open_for_question, refuse, request_reply, verify_answer
-from shortlist.answer.evidence import K, Shown, describe_hit, gather, rate_passages
-from shortlist.answer.extractive.units import LONGEST_PASSAGE
+from shortlist.answer.ask import (
+    OnEvidence,
+    OnText,
+    open_stream,
+    prepare_question,
+    refuse,
+    request_reply,
+    verify_answer,
+)
+from shortlist.answer.evidence import EvidenceList, K, describe_hit, gather, rate_passages
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import Memory
-from shortlist.answer.prompts import FORCED, build_messages, render_passages
-from shortlist.answer.verification import Stream
+from shortlist.answer.prompts import FORCED, render_passages
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_states
@@ -59,15 +66,11 @@ def agent_ask(
     """
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
-    corpora = open_for_question(corpus, question)
-    shown = Shown(on_evidence)
-    tools = _Tools(corpora, question, k, threshold, filter, shown, on_step)
-    if question.strip():
-        with open_query(corpora, question, "auto", k) as states:
-            gathered = gather(states, question, k, threshold, filter, memory)
-        shown.add_hits(gathered.hits)
-    messages = build_messages(question, shown.items, memory.history_messages() if memory else (), agent=True)
-    stream = Stream(shown.citable, on_text, question, keep_unsupported)
+    prepared = prepare_question(corpus, question, k=k, threshold=threshold, filter=filter, memory=memory)
+    prepared.evidence.announce(on_evidence)
+    tools = _Tools(prepared.corpora, question, k, threshold, filter, prepared.evidence, on_step)
+    messages = prepared.build_messages(agent=True)
+    stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
     usage: dict[str, int] = {}
     for _ in range(max_steps):
         reply = request_reply(llm, messages, TOOLS, stream)
@@ -78,13 +81,13 @@ def agent_ask(
         messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": list(reply.tool_calls)})
         messages += tools.call_all(reply.tool_calls)
     else:
-        if not shown.citable:
-            answer = refuse(question, shown, f"No passage was found in {max_steps} steps, the limit.", "agent")
+        if not prepared.evidence.citable:
+            answer = refuse(prepared, f"No passage was found in {max_steps} steps, the limit.", "agent")
             stream.finish(answer.text)
             return replace(answer, usage=usage, steps=tools.steps)
         reply = request_reply(llm, [*messages, {"role": "user", "content": FORCED}], (), stream)
         usage = add_usage(usage, reply)
-    answer = verify_answer(question, reply, shown, "agent", usage, keep_unsupported)
+    answer = verify_answer(prepared, reply, stream, "agent", usage)
     stream.finish(answer.text)
     return replace(answer, steps=tools.steps)
 
@@ -98,7 +101,7 @@ class _Tools:
     k: int
     threshold: float | None
     filter: Filter | None
-    shown: Shown
+    shown: EvidenceList
     on_step: OnStep | None
     steps: list[Mapping[str, Any]] = field(default_factory=list)
 

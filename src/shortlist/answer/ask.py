@@ -1,21 +1,29 @@
-"""Answers to questions from the documents: cited claims, or the refusal."""
+"""Answers to questions from the documents: cited claims, or the refusal.
+
+`prepare_question` reads all that an answer needs from the corpora, `request_reply` calls the model, and
+`conclude_answer` verifies its reply, or extracts an answer without one. No corpus is open while a model runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
-from shortlist.answer.evidence import K, Shown, gather
+from shortlist.answer.answer_stream import AnswerStream
+from shortlist.answer.evidence import EvidenceList, K, gather
 from shortlist.answer.extractive.extract import Extract, extract
-from shortlist.answer.judge import load_judge
+from shortlist.answer.extractive.signals import Question, read_question
 from shortlist.answer.llm import add_usage
-from shortlist.answer.memory import Memory
+from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp, Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
-from shortlist.answer.verification import Stream, cite, verify
+from shortlist.answer.verification import Verifier, cite
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus
-from shortlist.library.opening import CorpusState, Searchable, open_corpora
+from shortlist.index.text.analyzers import Analyzer
+from shortlist.library.opening import CorpusState, Searchable
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Claim, Evidence
 from shortlist.retrieval.filters import Filter
@@ -23,6 +31,23 @@ from shortlist.retrieval.retrieve import open_query
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """A question, and all that was read from the corpora to answer it."""
+
+    text: str
+    corpora: list[Corpus]
+    evidence: EvidenceList
+    reason: str  # why there is no evidence
+    history: list[dict[str, str]]  # messages of earlier turns
+    analyzer: Analyzer
+    readings: list[Question]  # to extract an answer: the question, and with the turn that it may refer to
+
+    def build_messages(self, *, agent: bool = False) -> list[dict[str, Any]]:
+        """The messages for a language model: the rules, earlier turns, and the question with its passages."""
+        return build_messages(self.text, self.evidence.items, self.history, agent=agent)
 
 
 @traced("ask", lambda answer: {"refused": answer.refused, "by": answer.by})
@@ -48,40 +73,73 @@ def ask(
     once it is verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not
     support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
-    corpora = open_for_question(corpus, question)
-    shown = Shown()
-    evidence: list[Evidence] = []
-    answer = refuse(question, shown, "The question is empty.", "gate")
-    if question.strip():
-        with open_query(corpora, question, "auto", k) as states:  # closed before the caller or a model is called
-            gathered = gather(states, question, k, threshold, filter, memory)
-            evidence = shown.add_hits(gathered.hits)
-            if not evidence:
-                answer = refuse(question, shown, gathered.reason, "gate")
-            elif llm is None:
-                earlier = memory if memory and memory.find_reference(question) != "none" else None
-                answer = _extract_answer(states, question, shown, earlier, answer_from)
-    if on_evidence:
-        for item in shown.items:
-            on_evidence(item)
-    stream = Stream(evidence, on_text, question, keep_unsupported)
-    if llm is not None and evidence:
-        history = memory.history_messages() if memory else ()
-        reply = request_reply(llm, build_messages(question, evidence, history), (), stream)
-        answer = verify_answer(question, reply, shown, "llm", add_usage({}, reply), keep_unsupported)
-    stream.finish(answer.text)
-    return answer
+    prepared = prepare_question(
+        corpus, question, k=k, threshold=threshold, filter=filter, memory=memory, extracts=llm is None
+    )
+    prepared.evidence.announce(on_evidence)
+    stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
+    reply = None
+    if llm is not None and prepared.evidence.items:
+        reply = request_reply(llm, prepared.build_messages(), (), stream)
+    return conclude_answer(prepared, reply, stream, answer_from=answer_from)
 
 
-def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
+def prepare_question(
+    corpus: Searchable,
+    question: str,
+    *,
+    k: int = K,
+    threshold: float | None = None,
+    filter: Filter | None = None,
+    memory: Memory | None = None,
+    extracts: bool = False,
+) -> PreparedQuestion:
+    """Read all that an answer needs, from one state of each corpus; they are closed when this returns.
+
+    With `extracts` the answer can be extracted, without a language model.
+    """
     if not isinstance(question, str):
         raise InputError(f"A question must be a string, not {type(question).__name__}.")
     check_length(question, "question")
-    return open_corpora(corpus, needs_vectors=True)
+    follow_up = memory.read_follow_up(question) if memory else NO_FOLLOW_UP
+    evidence = EvidenceList()
+    reason = "The question is empty."
+    readings: list[Question] = []
+    with open_query(corpus, question, "auto", k) as states:
+        if question.strip():
+            gathered = gather(states, question, k, threshold, filter, follow_up)
+            evidence.add_hits(gathered.hits)
+            reason = gathered.reason
+            readings = _read_questions(states, question, follow_up) if extracts and evidence.items else []
+        analyzer = states[0].state.lexical.analyzer
+        corpora = [one.corpus for one in states]
+    history = memory.history_messages() if memory else []
+    return PreparedQuestion(question, corpora, evidence, reason, history, analyzer, readings)
+
+
+def _read_questions(states: list[CorpusState], question: str, follow_up: FollowUp) -> list[Question]:
+    """The question as weighted terms, alone and with the turn that it may refer to."""
+    lexical = [one.state.lexical for one in states]
+    live = sum(one.live for one in lexical)
+
+    def count_passages(terms: list[str]) -> dict[str, int]:
+        counts = [one.frequency(terms) for one in lexical]
+        return {term: sum(count[term] for count in counts) for term in counts[0]}
+
+    texts = [question]
+    if follow_up.reference != "none" and follow_up.last_question:
+        texts.append(f"{follow_up.last_question} {question}")
+    return [read_question(text, lexical[0].analyzer, count_passages, live) for text in texts]
+
+
+def open_stream(prepared: PreparedQuestion, on_text: OnText | None, *, keep_unsupported: bool) -> AnswerStream:
+    """The stream that verifies the reply to a question, also while it is being written."""
+    verifier = Verifier(prepared.evidence.citable, prepared.text, keep_unsupported=keep_unsupported)
+    return AnswerStream(verifier, on_text)
 
 
 @traced("complete", lambda reply: reply.usage)
-def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream) -> Reply:
+def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: AnswerStream) -> Reply:
     """Call a model, with streaming if the caller wants text and the model supports it.
 
     If a streamed reply breaks off, its complete and verified sentences are the reply; without any, it is an error.
@@ -98,16 +156,30 @@ def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream)
     return llm.complete(messages, tools) if tools else llm.complete(messages)
 
 
+def conclude_answer(
+    prepared: PreparedQuestion, reply: Reply | None, stream: AnswerStream, *, answer_from: float | None = None
+) -> Answer:
+    """The answer to a prepared question: a verified reply, an extract if there is none, or the refusal."""
+    if not prepared.evidence.items:
+        answer = refuse(prepared, prepared.reason, "gate")
+    elif reply is None:
+        answer = _extract_answer(prepared, stream, answer_from)
+    else:
+        answer = verify_answer(prepared, reply, stream, "llm", add_usage({}, reply))
+    stream.finish(answer.text)
+    return answer
+
+
 def verify_answer(
-    question: str, reply: Reply, shown: Shown, by: str, usage: dict[str, int], keep_unsupported: bool
+    prepared: PreparedQuestion, reply: Reply, stream: AnswerStream, by: str, usage: dict[str, int]
 ) -> Answer:
     """The answer of a model: the sentences of its reply that can be verified, or the refusal."""
-    verified = verify(reply.text, shown.citable, question, keep_unsupported=keep_unsupported)
+    verified = stream.verify(reply.text)
     return Answer(
-        question=question,
+        question=prepared.text,
         text=verified.text,
         sentences=verified.claims,
-        evidence=shown.items,
+        evidence=prepared.evidence.items,
         refused=not verified.claims,
         reason=verified.reason,
         by=by,
@@ -117,44 +189,35 @@ def verify_answer(
     )
 
 
-def refuse(question: str, shown: Shown, reason: str, by: str) -> Answer:
-    return Answer(question, REFUSAL, [], shown.items, refused=True, reason=reason, by=by)
+def refuse(prepared: PreparedQuestion, reason: str, by: str) -> Answer:
+    """The refusal as an answer."""
+    return Answer(prepared.text, REFUSAL, [], prepared.evidence.items, refused=True, reason=reason, by=by)
 
 
-def _extract_answer(
-    states: Sequence[CorpusState],
-    question: str,
-    shown: Shown,
-    memory: Memory | None,
-    answer_from: float | None,
-) -> Answer:
+def _extract_answer(prepared: PreparedQuestion, stream: AnswerStream, answer_from: float | None) -> Answer:
     """An answer of verbatim sentences; a follow-up without one is read together with the question before it."""
-    evidence = [item for item in shown.items if not item.warning]
+    evidence = [item for item in prepared.evidence.items if not item.warning]
     if not evidence:
-        reason = "Every passage that was found tries to instruct its readers, so none of them is quoted."
-        return refuse(question, shown, reason, "extract")
-    lexical = [one.state.lexical for one in states]
-
-    def count_passages(terms: list[str]) -> dict[str, int]:
-        counts = [one.frequency(terms) for one in lexical]
-        return {term: sum(count[term] for count in counts) for term in counts[0]}
-
-    def extract_for(text: str) -> Extract:
+        reason = "All matching passages look like prompt injection, so none is quoted."
+        return refuse(prepared, reason, "extract")
+    judge = stream.verifier.judge
+    found = Extract([], "")
+    for question in prepared.readings:
         check_canceled()
-        live = sum(one.live for one in lexical)
-        return extract(
-            text, evidence, lexical[0].analyzer, count_passages, live, answer_from=answer_from, judge=judge_answers
+        found = extract(
+            question,
+            evidence,
+            prepared.analyzer,
+            answer_from=answer_from,
+            rate=judge.rate_answers if judge else None,
         )
-
-    judge = load_judge()
-    judge_answers = judge.answers if judge else None
-    found = extract_for(question)
-    if not found.sentences and memory and memory.last_question:
-        found = extract_for(f"{memory.last_question} {question}")
+        if found.sentences:
+            break
     claims = []
     for one in found.sentences:
         text = f"{one.text} {one.evidence.marker}"
         place = (len(text) - len(one.evidence.marker), len(text))
         claims.append(Claim(text, (cite(one.evidence, [one.span], [place]),), support="quoted"))
     text = " ".join(claim.text for claim in claims) or REFUSAL
-    return Answer(question, text, claims, shown.items, refused=not claims, reason=found.reason, by="extract")
+    items = prepared.evidence.items
+    return Answer(prepared.text, text, claims, items, refused=not claims, reason=found.reason, by="extract")

@@ -35,7 +35,7 @@ class Marker(NamedTuple):
     cited: tuple[Evidence, ...]
 
 
-class Catalog:
+class CitationCatalog:
     """The passages that were shown, by every name that may be used to cite them."""
 
     def __init__(self, evidence: Sequence[Evidence]) -> None:

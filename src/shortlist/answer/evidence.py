@@ -16,15 +16,16 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from shortlist.answer.extractive.signals import Question, coverage, find_other_forms, read_question
-from shortlist.answer.extractive.units import LONGEST_PASSAGE, split_spans
-from shortlist.answer.memory import Memory
+from shortlist.answer.extractive.units.splitting import split_spans
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE
+from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp
 from shortlist.index.text.analyzers import Analyzer, fold, words
 from shortlist.index.text.chunking import windows
 from shortlist.library.opening import CorpusState
-from shortlist.results import Evidence, Hit
+from shortlist.results import Evidence, Hit, Hits
 from shortlist.retrieval.agent_actions import name_of
 from shortlist.retrieval.corpus_hits import CorpusHits, retrieve
 from shortlist.retrieval.filters import Filter
@@ -37,6 +38,7 @@ WORDS_SCALE = 0.75  # two fifths of the question's words are as close as a cosin
 MEASURED_BY_ALL = 0.50  # closeness from which passages are compared by more than their highest measure
 OVERLAP = 400  # characters that the windows of a long passage share
 LONGEST_NAME = 200
+CLOSENESS, IS_CLOSE = "closeness", "is_close"  # signals of a hit that was rated
 MOST_PASSAGES = 1_000  # of one document whose closeness is computed
 
 _BRACKETS = str.maketrans("[]<>", "()‹›")
@@ -44,17 +46,11 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ue000-\uf8ff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredHits:
     """Hits that reach the threshold, each with its closeness, the closest first, or the reason why none does."""
 
     hits: list[tuple[Hit, float]]
     reason: str
-
-
-class _Rated(NamedTuple):
-    hit: Hit
-    closeness: float
-    is_close: bool
 
 
 def gather(
@@ -63,78 +59,89 @@ def gather(
     k: int = K,
     threshold: float | None = None,
     filter: Filter | None = None,
-    memory: Memory | None = None,
-) -> Gathered:
+    follow_up: FollowUp = NO_FOLLOW_UP,
+) -> GatheredHits:
     """The k best passages that are close enough.
 
     A follow-up is searched with the turn before it. If it is not clear whether a question is one, it is searched both
     ways, and what it finds alone comes first.
     """
-    reference = memory.find_reference(question) if memory else "none"
-    rated = [] if reference == "clear" else _find_best(states, question, {question}, k, threshold, filter)
-    if memory and reference != "none":
-        query = f"{question} {memory.retrieval_hint()}"
-        rated += _find_best(states, query, {f"{memory.last_question} {question}", query}, k, threshold, filter)
-    close: dict[tuple[str, str, str], _Rated] = {}
-    for each in rated:
-        if each.is_close:
-            close.setdefault((each.hit.corpus, each.hit.id, each.hit.locator), each)
+    is_alone = follow_up.reference != "clear"
+    hits = _find_best(states, question, {question}, k, threshold, filter) if is_alone else []
+    if follow_up.reference != "none":
+        query = f"{question} {follow_up.hint}"
+        hits += _find_best(states, query, {f"{follow_up.last_question} {question}", query}, k, threshold, filter)
+    close: dict[tuple[str, str, str], Hit] = {}
+    for hit in hits:
+        if hit.signals[IS_CLOSE]:
+            close.setdefault(_find_key(hit), hit)
     if close:
-        listed = sorted(list(close.values())[:k], key=lambda each: -each.closeness)
-        return Gathered([(each.hit, each.closeness) for each in listed], "")
-    if not rated:
-        return Gathered([], "No passage was found.")
-    closest = max(rated, key=lambda each: each.closeness)
-    name = name_of(closest.hit)
-    return Gathered([], f"No passage is close enough: the closest is {name} with {closest.closeness:.3f}.")
+        listed = sorted(list(close.values())[:k], key=lambda hit: -hit.signals[CLOSENESS])
+        return GatheredHits([(hit, hit.signals[CLOSENESS]) for hit in listed], "")
+    if not hits:
+        return GatheredHits([], "No passage was found.")
+    closest = max(hits, key=lambda hit: hit.signals[CLOSENESS])
+    closeness = closest.signals[CLOSENESS]
+    return GatheredHits([], f"No passage is close enough: the closest is {name_of(closest)} with {closeness:.3f}.")
 
 
 def _find_best(
     states: Sequence[CorpusState],
     query: str,
-    questions: Set[str],
+    wordings: Set[str],
     k: int,
     threshold: float | None,
     filter: Filter | None,
-) -> list[_Rated]:
-    """The k best passages for a query, rated by the questions, and cut to what is shown of them."""
-    found = retrieve(states, query, "auto", k, filter, whole=False)
-    rated = {id(each.hit.passage): each for one in found for each in _rate(one, questions, threshold)}
-    best = [rated[id(hit.passage)] for hit in merge(found, query, "auto", k)]
-    return [each._replace(hit=_cut_window(each.hit, query)) for each in best]
+) -> list[Hit]:
+    """The k best passages for a query, rated by the wordings of the question, and cut to what is shown of them."""
+    found = _retrieve_rated(states, query, wordings, k, threshold, filter)
+    return [_cut_window(hit, query) for hit in merge(found, query, "auto", k)]
 
 
 def rate_passages(
     states: Sequence[CorpusState], question: str, passages: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Passages of `agent_actions` with their closeness to the question as `score`."""
-    ids = {passage["id"] for passage in passages}
-    found = (
-        retrieve(states, question, "auto", MOST_PASSAGES, {"id": {"$in": sorted(ids)}}, whole=False)
-        if ids and question.strip()
-        else []
-    )
-    scores = {
-        (each.hit.corpus, each.hit.id, each.hit.locator): each.closeness
-        for one in found
-        for each in _rate(one, {question}, None)
-    }
+    scores: dict[tuple[str, str, str], float] = {}
+    if passages and question.strip():
+        filter = {"id": {"$in": sorted({passage["id"] for passage in passages})}}
+        found = _retrieve_rated(states, question, {question}, MOST_PASSAGES, None, filter)
+        scores = {_find_key(hit): hit.signals[CLOSENESS] for one in found for hit in one.hits}
     return [dict(one) | {"score": scores.get((one["corpus"], one["id"], one["locator"]), 0.0)} for one in passages]
 
 
-def _rate(found: CorpusHits, texts: Set[str], threshold: float | None) -> Iterator[_Rated]:
+def _retrieve_rated(
+    states: Sequence[CorpusState],
+    query: str,
+    wordings: Set[str],
+    k: int,
+    threshold: float | None,
+    filter: Filter | None,
+) -> list[CorpusHits]:
+    """The k best passages of each corpus, each with its closeness to the question among its signals."""
+    found = retrieve(states, query, "auto", k, filter, whole=False)
+    return [replace(one, hits=Hits(_rate(one, wordings, threshold), query=query, mode="auto")) for one in found]
+
+
+def _rate(found: CorpusHits, wordings: Set[str], threshold: float | None) -> Iterator[Hit]:
     """Rate each hit by the question, in each of its wordings; the highest closeness counts."""
-    floor = found.state.config.floors.get("auto") if threshold is None else None
+    calibrated = found.state.config.floors.get("auto") if threshold is None else None
     least = THRESHOLD if threshold is None else threshold
-    lexical, questions = found.state.lexical, []
+    lexical = found.state.lexical
+    questions: list[Question] = []
     if found.embedder is None or getattr(found.embedder, "static", False):
-        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in texts]
+        questions = [read_question(text, lexical.analyzer, lexical.frequency, lexical.live) for text in wordings]
     for hit in found.hits:
         closeness = max(hit.signals.get("dense", 0.0), 0.0)
         if questions:
             cosine = closeness if found.embedder else None
             closeness = max(_measure_closeness(one, hit, cosine, lexical.analyzer) for one in questions)
-        yield _Rated(hit, closeness, closeness >= least if floor is None else hit.score >= floor)
+        is_close = closeness >= least if calibrated is None else hit.score >= calibrated
+        yield replace(hit, signals={**hit.signals, CLOSENESS: closeness, IS_CLOSE: float(is_close)})
+
+
+def _find_key(hit: Hit) -> tuple[str, str, str]:
+    return hit.corpus, hit.id, hit.locator
 
 
 def _measure_closeness(question: Question, hit: Hit, cosine: float | None, analyzer: Analyzer) -> float:
@@ -161,18 +168,25 @@ def _cover(question: Question, terms: frozenset[str], forms: Mapping[str, str]) 
     return coverage(question, terms.union(wanted for form, wanted in forms.items() if form in terms))
 
 
-class Shown:
+class EvidenceList:
     """All passages that were shown, in order; a passage keeps its number however often it is added.
 
     `items` are the passages of documents, `citable` also has lists of sources, which have the number 0.
     """
 
-    def __init__(self, on_evidence: Callable[[Evidence], None] | None = None) -> None:
-        self._on_evidence = on_evidence
+    def __init__(self) -> None:
+        self._on_evidence: Callable[[Evidence], None] | None = None
         self.items: list[Evidence] = []
         self.citable: list[Evidence] = []
         self._known: dict[tuple[str, ...], Evidence] = {}
         self._labels: dict[str, str] = {}
+
+    def announce(self, on_evidence: Callable[[Evidence], None] | None) -> None:
+        """Call a function with each passage: with those that were added already, and with each that will be."""
+        self._on_evidence = on_evidence
+        if on_evidence:
+            for item in self.items:
+                on_evidence(item)
 
     def add(self, source: str, locator: str, text: str, score: float, **about: str) -> Evidence:
         """Add a passage; `about` is its id, name, context and corpus."""
@@ -213,7 +227,7 @@ class Shown:
 
 
 def describe_hit(hit: Hit, score: float) -> dict[str, Any]:
-    """The arguments of `Shown.add` for a hit."""
+    """The arguments of `EvidenceList.add` for a hit."""
     fields = ("locator", "text", "id", "name", "context", "corpus")
     return {"source": name_of(hit), "score": score, **{name: getattr(hit, name) for name in fields}}
 

@@ -11,10 +11,10 @@ import math
 import re
 import threading
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
-from shortlist.answer.extractive.units import split_spans
+from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
 from shortlist.results import Evidence
@@ -23,7 +23,6 @@ MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
 CLAIM, ANSWER = 0, 1  # the heads
 # Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
 MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
-MOST_CACHED = 1_024
 LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
 
 _WORD = re.compile(r"\w{3,}")
@@ -38,10 +37,8 @@ class Judge:
         self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
         self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
         self._session = ParallelSession(model, "tools")
-        # Cached, since a reply that is streamed is verified again with every sentence.
-        self.rate_claim = lru_cache(MOST_CACHED)(self._rate_claim)
 
-    def _rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
+    def rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
         """The probability that the cited passages, alone or together, support a claim."""
         parts = [select_sentences(claim, item.text) for item in cited]
         texts = [
@@ -49,14 +46,14 @@ class Judge:
         ]
         if len(parts) > 1:
             texts.append((select_sentences(claim, "\n\n".join(parts)), ""))
-        return max(self._judge(CLAIM, claim, texts))
+        return max(self._rate(CLAIM, claim, texts))
 
-    def answers(self, question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
+    def rate_answers(self, question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         """The probability that each text, in its context, answers the question."""
-        return self._judge(ANSWER, question, texts)
+        return self._rate(ANSWER, question, texts)
 
-    def _judge(self, head: int, judged: str, texts: Sequence[tuple[str, str]]) -> list[float]:
-        rows = [self._encode(head, judged, text, context) for text, context in texts]
+    def _rate(self, head: int, rated: str, texts: Sequence[tuple[str, str]]) -> list[float]:
+        rows = [self._encode(head, rated, text, context) for text, context in texts]
         with models.explain_errors("The model that checks answers failed"):
             return [1 / (1 + math.exp(-float(logits[head]))) for logits in self._session.run(rows)]
 

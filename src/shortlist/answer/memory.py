@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import NamedTuple
 
 from shortlist.answer.follow_ups import Reference, find_reference
 from shortlist.answer.prompts import REFUSAL
@@ -11,6 +12,17 @@ from shortlist.errors import InputError
 WINDOW_TURNS = 5
 SNIPPET = 200  # characters of the last answer that are part of the hint
 LONGEST_TURN = 4_000  # characters of one message
+
+
+class FollowUp(NamedTuple):
+    """Whether a question refers to the turn before it, the question of that turn, and a hint for retrieval."""
+
+    reference: Reference = "none"
+    last_question: str = ""
+    hint: str = ""
+
+
+NO_FOLLOW_UP = FollowUp()
 
 
 class Memory:
@@ -45,6 +57,10 @@ class Memory:
     def find_reference(self, question: str) -> Reference:
         """Whether a question refers to the last turn; "none" without turns."""
         return find_reference(question) if self._turns else "none"
+
+    def read_follow_up(self, question: str) -> FollowUp:
+        """How a question refers to the last turn, and that turn."""
+        return FollowUp(self.find_reference(question), self.last_question, self.retrieval_hint())
 
     def retrieval_hint(self) -> str:
         """The last question and the beginning of its answer unless it is the refusal; empty without turns."""

@@ -36,7 +36,8 @@ _TAGS = range(0xE0000, 0xE0080)
 
 class _Rule(NamedTuple):
     effect: str
-    find: str
+    steps: tuple[str, ...]  # patterns that follow each other
+    gaps: tuple[int, ...]  # words that may be between them, at most
     unless: str
     only: str  # "tools", "passages" or empty
     hints: list[set[str]]  # the first letters of a word of each step; three times faster than to try every rule
@@ -44,8 +45,7 @@ class _Rule(NamedTuple):
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    text = Path(__file__).with_name("injection_rules.toml").read_text("utf-8")
-    return tomllib.loads(re.sub(r"\n +(?=\||''')", "", re.sub(r"\n +~", " ~", text)))
+    return tomllib.loads(Path(__file__).with_name("injection_rules.toml").read_text("utf-8"))
 
 
 @functools.cache
@@ -54,36 +54,41 @@ def _rules() -> list[_Rule]:
     for effect, entries in _data()["rules"].items():
         always = "tools" if effect in _data()["only_for_tools"] else ""
         for entry in entries:
-            find = entry["find"]
-            steps = [_first_letters(_expand(step)) for step in re.split(r" ~\d+ ", find) if not step.endswith("|$")]
-            hints = sorted(({hint[:5] for hint in step} for step in steps if "" not in step), key=len)
-            rules.append(_Rule(effect, find, _expand(entry.get("unless", "")), entry.get("only", always), hints))
+            steps, gaps = tuple(map(_join, entry["find"][::2])), tuple(entry["find"][1::2])
+            letters = [_first_letters(_expand(step)) for step in steps if not step.endswith("|$")]
+            hints = sorted(({hint[:5] for hint in step} for step in letters if "" not in step), key=len)
+            unless = _expand(_join(entry.get("unless", "")))
+            rules.append(_Rule(effect, steps, gaps, unless, entry.get("only", always), hints))
     return rules
+
+
+def _join(pattern: str | list[str]) -> str:
+    """A pattern, or several of which one has to match, as one."""
+    return pattern if isinstance(pattern, str) else "|".join(pattern)
 
 
 @functools.cache
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_expand(_data()["patterns"][name]), re.IGNORECASE | re.DOTALL)
+    return re.compile(_expand(_join(_data()["patterns"][name])), re.IGNORECASE | re.DOTALL)
 
 
 @functools.cache
 def _expand(pattern: str) -> str:
     """A pattern with every `<concept>` replaced by its words."""
     concepts = _data()["concepts"]
-    while (expanded := re.sub(r"<(\w+)>", lambda found: f"(?:{concepts[found[1]]})", pattern)) != pattern:
+    while (expanded := re.sub(r"<(\w+)>", lambda found: f"(?:{_join(concepts[found[1]])})", pattern)) != pattern:
         pattern = expanded
     return pattern
 
 
 @functools.cache
-def _compile(find: str) -> re.Pattern[str]:
-    """A rule's pattern as a regular expression. Gaps count words, so a match never looks far ahead.
+def _compile(steps: tuple[str, ...], gaps: tuple[int, ...]) -> re.Pattern[str]:
+    """The steps of a rule as a regular expression. Gaps count words, so a match never looks far ahead.
 
     Compiled on first use: all of them together take longer than the check of a server's tools.
     """
-    first, *rest = re.split(r" ~(\d+) ", find)
-    parts = [_step(first)]
-    for gap, step in zip(rest[::2], rest[1::2], strict=True):
+    parts = [_step(steps[0])]
+    for gap, step in zip(gaps, steps[1:], strict=True):
         words, end = step.removesuffix("|$"), r"|\W*$" if step.endswith("|$") else ""
         parts.append(rf"(?:(?:\W+\w+){{0,{gap}}}?\W+{_step(words)}{end})")
     return re.compile("".join(parts), re.IGNORECASE)
@@ -143,7 +148,7 @@ def _find_hidden_text(text: str) -> Iterator[tuple[str, str]]:
 def _scan_text(text: str, kind: str) -> Iterator[tuple[str, str]]:
     lowered = text.lower()
     for mark in _data()["marks"]:
-        if mark["needs"] in lowered and (found := re.search(mark["find"], text, re.IGNORECASE)):
+        if mark["needs"] in lowered and (found := re.search(_join(mark["find"]), text, re.IGNORECASE)):
             yield "imitates the marks of a system message", " ".join(found.group().split())
     for sentence in dict.fromkeys(_split_sentences(text)):
         yield from _check_sentence(sentence, kind)
@@ -173,7 +178,7 @@ def _check_sentence(sentence: str, kind: str) -> tuple[tuple[str, str], ...]:
     for rule in _rules():
         if rule.only not in ("", kind) or any(map(starts.isdisjoint, rule.hints)):
             continue
-        for found in _compile(rule.find).finditer(sentence):
+        for found in _compile(rule.steps, rule.gaps).finditer(sentence):
             start, end = found.span()
             before = sentence[max(0, start - 60) : start]
             negated = not _pattern("starts_negated").match(found.group()) and _pattern("negated").search(before)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shortlist.answer.extractive import english
-from shortlist.answer.extractive.units import split_spans
+from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, stemmer
 
 FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per cent"
@@ -23,8 +23,8 @@ ONLY, ALL, ANY, NO_ONE, SOURCES, JOINING, OPEN, AUXILIARIES = (
     frozenset(_DATA[name].split())
     for name in ("only", "all", "any", "no_one", "sources", "joining", "open", "auxiliaries")
 )
-_DENYING, _NOT_DENYING, _GENERIC, _ENGLISH, _CALENDAR, _EMPTY = (
-    frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "generic", "english", "calendar", "empty")
+_DENYING, _NOT_DENYING, _ENGLISH, _CALENDAR, _EMPTY = (
+    frozenset(_DATA[name].split()) for name in ("denying", "not_denying", "english", "calendar", "empty")
 )
 BOUNDS: dict[str, str] = {word: bound for bound, words in _DATA["bounds"].items() for word in words.split()}
 _UNITS: dict[str, str] = {word: unit for unit, words in _DATA["units"].items() for word in words.split()}
@@ -54,7 +54,7 @@ def load_synonyms() -> dict[str, set[str]]:
     return synonyms
 
 
-class Word(NamedTuple):
+class AnalyzedWord(NamedTuple):
     """A word, a number or the sign of a unit. Function words have no terms; clauses are numbered within a sentence."""
 
     text: str  # lowercase
@@ -66,31 +66,31 @@ class Word(NamedTuple):
     denies: bool = False
 
 
-class Sentence(NamedTuple):
+class AnalyzedSentence(NamedTuple):
     """The words of a sentence, a heading, a list item or a table row, which also has the terms of its headers."""
 
-    words: tuple[Word, ...]
+    words: tuple[AnalyzedWord, ...]
     terms: frozenset[str]
     texts: frozenset[str]
     numbers: frozenset[str]
     denies: bool
     headers: frozenset[str] = frozenset()
 
-    def clauses(self) -> list[list[Word]]:
+    def clauses(self) -> list[list[AnalyzedWord]]:
         return [list(group) for _, group in groupby(self.words, key=lambda word: word.clause)]
 
 
 class Amount(NamedTuple):
     """A clause with a number, and its terms with those of its headers."""
 
-    words: Sequence[Word]
+    words: Sequence[AnalyzedWord]
     terms: frozenset[str]
 
 
-class Passage(NamedTuple):
+class AnalyzedPassage(NamedTuple):
     """The sentences of a text, its clauses with numbers, and the sentences that have each term."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[AnalyzedSentence, ...]
     amounts: tuple[Amount, ...]
     places: Mapping[str, Sequence[int]]
     numbers: frozenset[str]
@@ -104,16 +104,7 @@ class _Token(NamedTuple):
     end: int
 
 
-def may_begin_with_name(claim: Sentence) -> bool:
-    """Whether the first word of a claim may be a name: "Galileo saw", "Venus is", but not "Parcels are"."""
-    first, following = (*claim.words, *claim.words)[:2]
-    if first.is_name or not first.terms or not first.text.isalpha() or first.text in _GENERIC:
-        return False
-    is_plural = first.text.endswith("s") and following.text not in ("is", "was", "has", "does")
-    return not is_plural and not first.text.endswith(("ing", "ly", "ed"))
-
-
-def read_claim(text: str) -> Sentence:
+def read_claim(text: str) -> AnalyzedSentence:
     """The words of a statement; only in an English one capitals are names."""
     sentence = _read(text)
     if len(sentence.words) >= LEAST_WORDS and sentence.texts.isdisjoint(_ENGLISH):
@@ -121,11 +112,11 @@ def read_claim(text: str) -> Sentence:
     return sentence
 
 
-@lru_cache(maxsize=512)
-def read_passage(text: str) -> Passage:
+@lru_cache(maxsize=64)  # the sentences of an answer cite the same few passages
+def read_passage(text: str) -> AnalyzedPassage:
     """The sentences of a text. A name at the beginning of one is known by the others."""
     names = frozenset(name.lower() for name in _NAME.findall(text))
-    sentences: list[Sentence] = []
+    sentences: list[AnalyzedSentence] = []
     places: dict[str, list[int]] = {}
     header: frozenset[str] = frozenset()
     for start, end in split_spans(text):
@@ -150,12 +141,12 @@ def read_passage(text: str) -> Passage:
         for words in one.clauses()
         if any(word.number for word in words)
     )
-    return Passage(tuple(sentences), amounts, places, numbers, units)
+    return AnalyzedPassage(tuple(sentences), amounts, places, numbers, units)
 
 
-def _read(text: str, names: Set[str] = frozenset()) -> Sentence:
+def _read(text: str, names: Set[str] = frozenset()) -> AnalyzedSentence:
     words = tuple(_read_words(text, names))
-    return Sentence(
+    return AnalyzedSentence(
         words,
         frozenset(term for word in words for term in word.terms),
         frozenset(word.text for word in words),
@@ -164,7 +155,7 @@ def _read(text: str, names: Set[str] = frozenset()) -> Sentence:
     )
 
 
-def _read_words(text: str, names: Set[str]) -> Iterator[Word]:
+def _read_words(text: str, names: Set[str]) -> Iterator[AnalyzedWord]:
     if not text.isascii():
         text = _SPACED_THOUSANDS.sub("", text)
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
@@ -181,13 +172,13 @@ def _read_words(text: str, names: Set[str]) -> Iterator[Word]:
             continue
         if token.kind == "number" or lowered in _NUMERALS:
             number, after = _parse_number(tokens, at)
-            yield Word(lowered, (), False, number, _find_unit(tokens, at, after), clause)
+            yield AnalyzedWord(lowered, (), False, number, _find_unit(tokens, at, after), clause)
             at = after
         else:
             clause += lowered in JOINING and _begins_clause(tokens, at)
             terms = () if token.kind == "sign" or _says_nothing(lowered) else terms_of(token.text)
             is_name = bool(terms) and _is_name(tokens[at : at + 2], begins and lowered not in names)
-            yield Word(lowered, terms, is_name, "", _UNITS.get(lowered, ""), clause, _denies(lowered))
+            yield AnalyzedWord(lowered, terms, is_name, "", _UNITS.get(lowered, ""), clause, _denies(lowered))
             at += 1
         begins = False
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from shortlist.answer.extractive import english, signals
-from shortlist.answer.extractive.signals import Frequency, Question, Reading, coverage
-from shortlist.answer.extractive.units import LONGEST_PASSAGE, Unit, has_verb, split_units
+from shortlist.answer.extractive.signals import Question, Reading, coverage
+from shortlist.answer.extractive.units.splitting import split_units
+from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE, Unit
+from shortlist.answer.extractive.units.unit_reader import has_verb
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.results import Evidence
 
 # The probability that each of these texts, given with its context, answers a question.
-Judge = Callable[[str, Sequence[tuple[str, str]]], Sequence[float]]
+RateAnswers = Callable[[str, Sequence[tuple[str, str]]], Sequence[float]]
 
 JUDGED = 8  # units that a judge reads; more do not help
 LEAST_CHANCE = 1e-6  # of a judge or the signals that counts
@@ -70,7 +72,7 @@ class _Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AnswerCandidate:
     """A unit of a passage as an answer: how it is shown, its neighbors, its terms and its worth."""
 
     evidence: Evidence
@@ -106,33 +108,29 @@ class Extract:
 
 
 def extract(
-    text: str,
+    question: Question,
     evidence: Sequence[Evidence],
     analyzer: Analyzer,
-    frequency: Frequency,
-    passages: int,
     *,
     answer_from: float | None = None,
-    judge: Judge | None = None,
+    rate: RateAnswers | None = None,
 ) -> Extract:
     """What answers a question best, if it does with a probability of `answer_from`.
 
-    The default of that is `ANSWER_FROM`, or `JUDGED_FROM` with a judge. `frequency` counts those of all `passages` that
-    contain each term.
+    The default of that is `ANSWER_FROM`, or `JUDGED_FROM` with a model that rates sentences.
     """
-    question = signals.read_question(text, analyzer, frequency, passages)
-    candidates = rank_sentences(question, evidence, analyzer, judge)
+    candidates = rank_sentences(question, evidence, analyzer, rate)
     if not question.weights:
         return Extract([], "The question contains no word to search for.")
     if not candidates:
         return Extract([], "No passage has a sentence that may answer.")
     best = candidates[0]
     covered = coverage(question, best.reading.near)
-    if judge is None and covered < LEAST_COVERED:
+    if rate is None and covered < LEAST_COVERED:
         return Extract([], f"The best sentence covers {covered:.0%} of the question.")
-    probability = best.probability if judge else _rate(question, best, analyzer)
+    probability = best.probability if rate else _rate(question, best, analyzer)
     if answer_from is None:
-        answer_from = ANSWER_FROM if judge is None else JUDGED_FROM
+        answer_from = ANSWER_FROM if rate is None else JUDGED_FROM
     if probability < answer_from:
         return Extract(
             [], f"The best sentence answers with a probability of {probability:.2f}, below {answer_from:.2f}."
@@ -149,7 +147,7 @@ def answer_probability(values: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-BIAS - sum(weight * values[name] for name, weight in WEIGHTS.items())))
 
 
-def text_for_judge(candidate: Candidate) -> tuple[str, str]:
+def text_for_judge(candidate: AnswerCandidate) -> tuple[str, str]:
     """What a judge reads of a unit: the unit after its term or signature, and its title, headings and neighbors."""
     unit, item, entry = candidate.unit, candidate.evidence, candidate.entry
     own = f"{entry.lead.text[:LONGEST_LEAD]} {candidate.text}" if entry.lead else candidate.text
@@ -161,23 +159,23 @@ def text_for_judge(candidate: Candidate) -> tuple[str, str]:
 
 
 def rank_sentences(
-    question: Question, evidence: Sequence[Evidence], analyzer: Analyzer, judge: Judge | None = None
-) -> list[Candidate]:
+    question: Question, evidence: Sequence[Evidence], analyzer: Analyzer, rate: RateAnswers | None = None
+) -> list[AnswerCandidate]:
     """The units of all passages that may answer, best first; with a judge, only those that it has read."""
     candidates = [one for item in evidence for one in _find_candidates(question, item, analyzer)]
     candidates.sort(key=lambda one: -one.worth)
-    if judge is None or not candidates:
+    if rate is None or not candidates:
         return candidates
     judged = candidates[:JUDGED]
     rated = []
-    for one, chance in zip(judged, judge(question.text, [text_for_judge(one) for one in judged]), strict=True):
+    for one, chance in zip(judged, rate(question.text, [text_for_judge(one) for one in judged]), strict=True):
         log_odds = _log_odds(chance) + _log_odds(_rate(question, one, analyzer))
         log_odds -= UNCOVERED if coverage(question, one.reading.near) < LEAST_COVERED_JUDGED else 0.0
         rated.append(replace(one, probability=1 / (1 + math.exp(-log_odds))))
     return sorted(rated, key=lambda one: -one.probability)
 
 
-def _rate(question: Question, candidate: Candidate, analyzer: Analyzer) -> float:
+def _rate(question: Question, candidate: AnswerCandidate, analyzer: Analyzer) -> float:
     return answer_probability(signals.measure_signals(question, candidate.reading, analyzer))
 
 
@@ -185,7 +183,7 @@ def _log_odds(probability: float) -> float:
     return math.log(max(probability, LEAST_CHANCE) / max(1 - probability, LEAST_CHANCE))
 
 
-def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> Iterator[Candidate]:
+def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> Iterator[AnswerCandidate]:
     """The units of a passage that may answer: not headings, code, signatures, questions and halves of sentences.
 
     A unit is read with its context, and a sentence that refers back ("They were ...") with the one before it. A row, an
@@ -241,7 +239,7 @@ def _find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> 
         fits = not question.kind or signals.count_fitting(question, text, analyzer) > 0
         worth = coverage(question, own) + 0.5 * coverage(question, near) + 0.35 * covered_around
         worth += 0.15 * fits + 0.3 * item.score + bonus
-        yield Candidate(item, unit, text, before, after, entry, Reading(read, own, near, around | own), worth)
+        yield AnswerCandidate(item, unit, text, before, after, entry, Reading(read, own, near, around | own), worth)
 
 
 def _split_passage(item: Evidence) -> list[Unit]:
@@ -352,7 +350,7 @@ def _show_cells(row: Unit) -> str:
     return "; ".join(f"{header}: {cell}" if header else cell for header, cell in pairs if cell)
 
 
-def _quote(question: Question, best: Candidate, analyzer: Analyzer) -> list[Quote]:
+def _quote(question: Question, best: AnswerCandidate, analyzer: Analyzer) -> list[Quote]:
     """The best unit, with the sentence before it if it refers back, or after it if that holds what it announces."""
     unit, item = best.unit, best.evidence
     quotes = [Quote(item, best.text, best.span)]
@@ -365,15 +363,15 @@ def _quote(question: Question, best: Candidate, analyzer: Analyzer) -> list[Quot
     return quotes
 
 
-def _leans_on(question: Question, best: Candidate, analyzer: Analyzer) -> bool:
+def _leans_on(question: Question, best: AnswerCandidate, analyzer: Analyzer) -> bool:
     """Whether the definition that a sentence belongs to has much of the question that the sentence lacks."""
     lead = frozenset(analyzer.terms(best.entry.lead.text)) if best.entry.lead else frozenset()
     return coverage(question, lead.difference(analyzer.terms(best.text))) >= LEAST_IN_KEY
 
 
 def _find_as_good(
-    question: Question, candidates: Sequence[Candidate], analyzer: Analyzer, answer_from: float
-) -> Candidate | None:
+    question: Question, candidates: Sequence[AnswerCandidate], analyzer: Analyzer, answer_from: float
+) -> AnswerCandidate | None:
     """Another sentence of plain prose that answers about as well as the best one."""
     best = candidates[0]
     for one in candidates[1:4]:
@@ -389,7 +387,7 @@ def _find_as_good(
     return None
 
 
-def _announces(question: Question, best: Candidate, after: Unit, analyzer: Analyzer) -> bool:
+def _announces(question: Question, best: AnswerCandidate, after: Unit, analyzer: Analyzer) -> bool:
     """Whether a unit has no value of the kind that is asked for, or no verb, and the sentence after it answers."""
     if best.unit.kind not in ("sentence", "definition") or after.heading != best.unit.heading:
         return False

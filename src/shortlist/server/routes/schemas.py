@@ -17,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, create_model
 
 from shortlist._limits import check_length
-from shortlist.answer.verification import LONGEST_REPLY
+from shortlist.answer.reply_sentences import LONGEST_REPLY
 from shortlist.documents import Document
 from shortlist.eval.cases import Flaw
 from shortlist.eval.explain import Rival, Why

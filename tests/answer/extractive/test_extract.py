@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from shortlist import REFUSAL, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
 from shortlist.answer.extractive.sentences import split_sentences
-from shortlist.answer.extractive.units import split_units
+from shortlist.answer.extractive.signals import read_question
+from shortlist.answer.extractive.units.splitting import split_units
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Claim, Evidence
@@ -178,7 +179,7 @@ def test_halves_of_sentences_at_the_ends_of_a_window_are_no_answers() -> None:
     ]
 
 
-DOCUMENTATION = tomllib.loads(Path(__file__).with_name("documentation.toml").read_text("utf-8"))["passage"]
+DOCUMENTATION = tomllib.loads(Path(__file__).parents[1].joinpath("documentation.toml").read_text("utf-8"))["passage"]
 
 
 @pytest.fixture(scope="module")
@@ -224,13 +225,14 @@ def test_a_judge_orders_the_best_units_and_decides() -> None:
         return [0.9 if text.startswith("The tower is old.") else 0.1 for text, _ in texts]
 
     def extract_with(**options: Any) -> list[str]:
-        found = extract("How tall is the tower?", evidence, get_analyzer(), lambda terms: {}, 1, **options)
+        question = read_question("How tall is the tower?", get_analyzer(), lambda terms: {}, 1)
+        found = extract(question, evidence, get_analyzer(), **options)
         return [quote.text for quote in found.sentences]
 
     assert extract_with(answer_from=0.0) == ["The tower is 90 metres tall."]
-    assert extract_with(judge=judge) == ["The tower is old."]
+    assert extract_with(rate=judge) == ["The tower is old."]
     assert ("The tower is old.", "Tower | The tower is 90 metres tall. | It is red.") in read
-    assert extract_with(judge=judge, answer_from=0.95) == []
+    assert extract_with(rate=judge, answer_from=0.95) == []
 
 
 @given(st.text(max_size=200))
