@@ -103,9 +103,9 @@ def _read_cases(path: Path) -> Iterator[Any]:
 
 
 def _read_settings(path: Path) -> Iterable[Any]:
-    from shortlist.server.service_settings import load_settings
+    from shortlist.compat.retriever_settings import load_compat_settings
 
-    return [load_settings(path, environment={}).rows()]
+    return [load_compat_settings(path, environment={}).rows()]
 
 
 def _read_ignored(path: Path) -> Iterable[Any]:
@@ -238,8 +238,8 @@ def _check_documents(folder: Path) -> Iterator[Check]:
 @contextmanager
 def _check_http(folder: Path) -> Iterator[Check]:
     """Requests to the application, written as in HTTP, without a network between."""
-    from shortlist.server.application import create_app
-    from shortlist.server.service_settings import load_settings
+    from shortlist.compat.retriever_service import create_app
+    from shortlist.compat.retriever_settings import load_compat_settings
 
     (folder / "tools.json").write_text(json.dumps({"documents": CATALOG}))
     (folder / "servers.json").write_text('{"mcpServers": {}}')
@@ -249,7 +249,7 @@ def _check_http(folder: Path) -> Iterator[Check]:
         "server.allowed_hosts": ["*"],
     }
     given |= {"mcp.config": (str(folder / "servers.json"),), "documents.auto_reload": False}
-    app = create_app(load_settings(given=given, environment={}))
+    app = create_app(load_compat_settings(given=given, environment={}))
     ended = asyncio.Event()
 
     async def live(ready: asyncio.Future[Any]) -> None:

@@ -199,7 +199,8 @@ def test_only_served_corpora_are_found(servers: Servers, start: Callable[..., Te
 def test_what_was_added_to_the_catalog_is_found(servers: Servers, start: Callable[..., TestClient]) -> None:
     servers.add("weather", WEATHER)
     client = start()
-    client.post("/documents", json={"id": "refund", "title": "Refund a payment", "content": "Send money back."})
+    refund = {"id": "refund", "title": "Refund a payment", "content": "Send money back."}
+    client.post("/v1/corpora/catalog/documents", json={"documents": [refund]})
     (item,) = ask(client, "discover", query="refund a payment")["results"]
     assert (item["id"], item["corpus"]) == ("refund", "catalog")
 

@@ -1,4 +1,8 @@
-"""Processes that search, so that searches use several cores and leave the process of the service to its connections."""
+"""Processes that search, so that searches use several cores and leave the process of the service to its connections.
+
+ProcessPoolExecutor can neither stop a search whose caller has disconnected nor replace a process that was killed. It
+imports from the working directory, and takes the service twice the CPU time for a request (`python -m bench pools`).
+"""
 
 from __future__ import annotations
 
