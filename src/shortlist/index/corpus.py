@@ -29,11 +29,8 @@ from shortlist.protocols import AgentTool, Embedder, Progress
 class Corpus:
     """Documents, indexed and stored. Open one with `open_corpus`, create one with `create_corpus` or `build`.
 
-    `learning` says what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither. Set
-    it on a corpus, or on the class for all.
+    `learning` says what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither.
     """
-
-    learning: Learning = "on"
 
     def __init__(
         self,
@@ -42,8 +39,10 @@ class Corpus:
         name: str,
         embedder: EmbedderSpec = None,
         path: Path | None = None,
+        learning: Learning = "on",
     ) -> None:
         self.name = name
+        self.learning: Learning = learning
         self.path = path
         self.changes = Changes()  # what the last sync did
         self.usage = UsageLog(derived_folder(path) / USAGE if path else None)
@@ -286,6 +285,7 @@ def create_corpus(
     in_memory: bool = False,
     rebuild: bool = False,
     default_embedder: str = "default",
+    learning: Learning = "on",
     progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
@@ -294,8 +294,8 @@ def create_corpus(
     An existing corpus keeps the options it was built with; other options are an error or, with `rebuild`, a reindex,
     which reports its `progress`.
     `engine` is where a new corpus is stored: "embedded", which is the default, or the address of a cluster, such as
-    "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
-    chunk_overlap.
+    "opensearch+http://localhost:9200/shortlist". `learning` is what is done with use: see `Corpus`. Options are those
+    of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
     """
     if in_memory and engine not in (None, EMBEDDED):
         raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
@@ -313,7 +313,7 @@ def create_corpus(
         opened = location.create(config, chosen)
         chosen.store(config.embedder)
         embedder, rebuild = loaded or "none", False
-    corpus = Corpus(opened, chosen, own, None if rebuild else embedder, folder)
+    corpus = Corpus(opened, chosen, own, None if rebuild else embedder, folder, learning)
     location.point()
     if rebuild:
         corpus.reindex(embedder, progress=progress, **options)
@@ -329,8 +329,13 @@ def create_corpus(
     return corpus
 
 
-def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None) -> Corpus:
-    """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so."""
+def open_corpus(
+    name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None, learning: Learning = "on"
+) -> Corpus:
+    """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so.
+
+    `learning` is what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither.
+    """
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
     location = find_location(folder, stored_name(own), engine)
@@ -341,7 +346,7 @@ def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str 
             f"The corpus {str(name)!r} does not exist (looked in {location}). "
             f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
         )
-    corpus = Corpus(opened, chosen, own, embedder, folder)
+    corpus = Corpus(opened, chosen, own, embedder, folder, learning)
     if engine is not None:
         location.point()
     return corpus

@@ -22,7 +22,6 @@ import shortlist
 from shortlist._files import stamp_of
 from shortlist._settings import Settings
 from shortlist.errors import SourceError
-from shortlist.index.corpus import Corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.server.catalog_store import CatalogStore, log
@@ -90,7 +89,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     llm = connect(settings.llm)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    Corpus.learning = settings.usage.learn
     served = CatalogStore(settings)
     metrics = Metrics(lambda: {f"index_{key}": value for key, value in _index_sizes(served).items()})
 
@@ -126,7 +124,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.router.route_class = ServiceRoute
     handle_errors(app)
     endpoints = Endpoints(app)
-    corpora = ServedCorpora(served, settings.server.corpora)
+    corpora = ServedCorpora(served, settings.server.corpora, settings.usage.learn)
     workers = SearchWorkers(settings, served) if settings.server.workers else None
 
     async def search(kind: str, name: str, options: dict[str, Any]) -> Response:

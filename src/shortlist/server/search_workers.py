@@ -24,7 +24,7 @@ from shortlist._settings import BM25SSettings, Settings
 from shortlist._telemetry import export, resume, to_headers
 from shortlist.compat.retriever import BM25SRetriever
 from shortlist.errors import ShortlistError
-from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.corpus import create_corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.safety import processes
 from shortlist.server.catalog_store import NAME, CatalogStore, log
@@ -185,16 +185,15 @@ def _answer_requests() -> None:
     end_telemetry = export(settings.telemetry.enabled)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    Corpus.learning = settings.usage.learn
     path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
-    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora)
+    corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora, settings.usage.learn)
     max_query_characters.set(settings.limits.max_query_characters)
     for is_canceled, request in _receive_requests():
         try:
             wanted_path, wanted, headers, *search = request
             resume(headers)
             if path != wanted_path:  # the first request, or another catalog is served now
-                catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
+                catalog.corpus = create_corpus(NAME, path=Path(wanted_path), learning=settings.usage.learn)
                 catalog.retriever = BM25SRetriever(BM25SSettings(), None, corpus=catalog.corpus)
                 path = wanted_path
             if vars(catalog.retriever.get_settings()) != wanted:

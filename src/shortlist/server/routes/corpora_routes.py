@@ -17,6 +17,7 @@ from shortlist.errors import CorpusNotFound
 from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
+from shortlist.index.storage.usage_log import Learning
 from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
 from shortlist.library import registry
 from shortlist.library.opening import describe_corpora, open_named, size_of
@@ -45,9 +46,10 @@ Search = Callable[[str, str, dict[str, Any]], Awaitable[Response]]
 class ServedCorpora:
     """The corpora that are served: the catalog, and the given names or all known corpora."""
 
-    def __init__(self, served: CatalogStore, only: Collection[str] | None) -> None:
+    def __init__(self, served: CatalogStore, only: Collection[str] | None, learning: Learning = "on") -> None:
         self._served = served
         self._only = only
+        self._learning: Learning = learning
 
     def names(self) -> list[str]:
         return [NAME, *(name for name in (registry.names() if self._only is None else self._only) if name != NAME)]
@@ -60,7 +62,7 @@ class ServedCorpora:
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
-        return open_named(name, can_build=False)
+        return open_named(name, can_build=False, learning=self._learning)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may contain slashes, so any /documents/ in the path may separate them."""
