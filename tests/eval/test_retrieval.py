@@ -49,7 +49,7 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
     why = report.outcomes[0].why
     assert why is not None
     assert why.cut.endswith("is below the threshold of 1000.")
-    shop.set_floor("lexical", 1000.0)
+    shop.set_threshold("lexical", 1000.0)
     kept = evaluate_discovery(shop, CASES, mode="lexical", min_score="auto")
     assert kept.taxonomy == report.taxonomy
 
@@ -66,7 +66,7 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
 def test_a_report_has_the_threshold_and_the_outcomes_without_it(
     shop: Corpus, min_score: Any, calibrated: float | None, threshold: str
 ) -> None:
-    shop.set_floor("lexical", calibrated)
+    shop.set_threshold("lexical", calibrated)
     report = evaluate_discovery(shop, CASES, mode="lexical", min_score=min_score)
     assert report.threshold == threshold
     assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_score=None).taxonomy
@@ -78,7 +78,7 @@ def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(sho
     with shortlist.build({"a": "an invoice"}, "notes", in_memory=True, embedder="none") as notes:
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
         assert both.threshold == f"a relevance of {FLOOR:g} (built-in)"
-        notes.set_floor("lexical", 2.5)
+        notes.set_threshold("lexical", 2.5)
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
         assert both.threshold == f"shop: a relevance of {FLOOR:g} (built-in); notes: a score of 2.5 (calibrated)"
 
