@@ -27,6 +27,7 @@ from bench import (
     segment_fuzz,
     soak,
     startup,
+    texts,
     update,
 )
 
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "dense": dense,
     "hybrid": hybrid,
     "update": update,
+    "texts": texts,
     "engines": distributed,
     "encoding": encoding,
     "load": load,
