@@ -111,7 +111,7 @@ def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pyt
         await agent.close()
 
     monkeypatch.setattr(agent_server, "serve_stdio", serve_no_one)
-    learned = []
+    learned: list[Learning | None] = []
     for arguments in (["--learn", "off"], []):
         assert shell("mcp", *arguments, SHORTLIST_LEARN="log").code == 0
     assert learned == ["off", "log"]
