@@ -30,6 +30,7 @@ from bench import (
     segment_fuzz,
     soak,
     startup,
+    texts,
     update,
 )
 
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "dense": dense,
     "hybrid": hybrid,
     "update": update,
+    "texts": texts,
     "engines": distributed,
     "encoding": encoding,
     "load": load,

@@ -52,7 +52,7 @@ def load(path: Path) -> Set:
             Document(row["_id"], row.get("title") or "", row["text"], metadata=row.get("metadata") or {}, kind="tool")
             for row in _rows(folder / "corpus.jsonl")
         ]
-        rows = list(_rows(folder / "queries.jsonl"))
+        rows = list(_rows(folder / "queries.jsonl")) if any(folder.glob("queries.jsonl*")) else []
         queries = {row["_id"]: row["text"] for row in rows}
         about = {row["_id"]: row.get("metadata") or {} for row in rows}
         relevance, dev = (_judgements(folder / "qrels" / f"{name}.tsv") for name in ("test", "dev"))

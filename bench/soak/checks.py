@@ -32,7 +32,6 @@ QUERIES = [make_anchor("a", 3), make_anchor("b", 7), make_anchor("s", 4), " ".jo
 
 
 def main(folder: str, home: str) -> None:
-    Corpus.learning = "off"
     violations: list[str] = []
     figures: dict[str, Any] = {}
 
@@ -46,7 +45,7 @@ def main(folder: str, home: str) -> None:
     data = Path(os.environ["SHORTLIST_DATA_DIR"])
     folders = {_name(path): path.parent for path in sorted(data.rglob("corpus.db"))}
     for name, place in folders.items():
-        with noting(f"the corpus {name}"), shortlist.open_corpus(place) as corpus:
+        with noting(f"the corpus {name}"), shortlist.open_corpus(place, learning="off") as corpus:
             figures[name] = {"documents": len(corpus)}
             for path in sorted((Path(folder) / "ledgers").glob(f"{home}-{name}-*.jsonl")):
                 with noting(f"the ledger {path.stem}"):
@@ -118,7 +117,7 @@ def _damage_database(place: Path) -> dict[str, int]:
     """Damage copies of a database: it is reported, or everything that is read is right."""
     outcomes: Counter[str] = Counter()
     draw = random.Random(1)
-    with shortlist.open_corpus(place) as corpus:
+    with shortlist.open_corpus(place, learning="off") as corpus:
         right = read_state(corpus)
     whole = (place / "corpus.db").read_bytes()
     with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +131,7 @@ def _damage_database(place: Path) -> dict[str, int]:
             kind = draw.choice([*DAMAGES])
             (copy / "corpus.db").write_bytes(DAMAGES[kind](bytearray(whole), draw))
             try:
-                with shortlist.open_corpus(copy) as corpus:
+                with shortlist.open_corpus(copy, learning="off") as corpus:
                     found = read_state(corpus)
                     for group in range(GROUPS):
                         shortlist.search(corpus, make_anchor("a", group))

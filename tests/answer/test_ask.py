@@ -112,7 +112,7 @@ def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus
 
 def test_a_calibrated_floor_takes_the_place_of_the_threshold(angles: Corpus) -> None:
     best = shortlist.search(angles, "something")[0].score
-    angles.set_floor("auto", best)
+    angles.set_threshold("auto", best)
     assert [item.source for item in ask(angles, "something", ScriptedLLM(REFUSAL)).evidence] == ["0.txt"]
     assert len(ask(angles, "something", ScriptedLLM(REFUSAL), threshold=0.4).evidence) == 2
 

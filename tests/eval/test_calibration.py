@@ -59,7 +59,7 @@ def test_a_calibration_parts_the_best_scores_of_cases_with_and_without_gold(shop
     assert found.out_of_scope[1] == 0.0  # no word is known: refused whatever the floor
     assert found.held_out is None  # three of a kind are too few to leave some out
     assert found.persisted is False
-    assert shop.floor("lexical").value is None
+    assert shop.threshold("lexical").value is None
 
 
 def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop: Corpus) -> None:

@@ -23,7 +23,7 @@ from tests.eval.conftest import CASES
 def test_a_report_has_the_threshold_and_the_outcomes_without_it(
     shop: Corpus, min_score: Any, calibrated: float | None, threshold: str
 ) -> None:
-    shop.set_floor("lexical", calibrated)
+    shop.set_threshold("lexical", calibrated)
     report = evaluate_discovery(shop, CASES, mode="lexical", min_score=min_score)
     assert report.threshold == threshold
     assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_score=None).taxonomy
@@ -35,7 +35,7 @@ def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(sho
     with shortlist.build({"a": "an invoice"}, "notes", in_memory=True, embedder="none") as notes:
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
         assert both.threshold == f"a relevance of {THRESHOLD:g} (built-in)"
-        notes.set_floor("lexical", 2.5)
+        notes.set_threshold("lexical", 2.5)
         both = evaluate_discovery([shop, notes], CASES, mode="lexical")
         assert both.threshold == f"shop: a relevance of {THRESHOLD:g} (built-in); notes: a score of 2.5 (calibrated)"
 

@@ -47,7 +47,7 @@ def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> N
     why = report.outcomes[0].why
     assert why is not None
     assert why.cut.endswith("is below the threshold of 1000.")
-    shop.set_floor("lexical", 1000.0)
+    shop.set_threshold("lexical", 1000.0)
     kept = evaluate_discovery(shop, CASES, mode="lexical", min_score="auto")
     assert kept.taxonomy == report.taxonomy
 

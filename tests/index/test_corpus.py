@@ -326,7 +326,7 @@ def test_a_rebuild_changes_embedder_and_options_and_keeps_the_documents(tmp_path
     document = doc("a", "running dogs " * 100, kind="file")
     with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
         corpus.sync([document])
-        corpus.set_floor("lexical", 0.5)
+        corpus.set_threshold("lexical", 0.5)
     with shortlist.create_corpus(path=tmp_path / "c", embedder="light", chunk_size=200, rebuild=True) as corpus:
         assert corpus.get("a") == document
         assert corpus.info()["passages"] > 5
@@ -350,11 +350,19 @@ def test_an_embedder_of_the_program_must_be_given_again(tmp_path: Path) -> None:
         assert results(corpus, "xxxx", "dense") == before
 
 
-def test_floors_are_kept_and_forgotten(tmp_path: Path) -> None:
-    with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+def test_the_old_names_of_thresholds_still_work() -> None:
+    corpus = memory()
+    with pytest.deprecated_call(match="set_threshold"):
         corpus.set_floor("lexical", 0.4)
-        corpus.set_floor("dense", 0.2)
-        corpus.set_floor("dense", None)
+    with pytest.deprecated_call(match="threshold"):
+        assert corpus.floor("lexical") == corpus.threshold("lexical") == (0.4, "")
+
+
+def test_thresholds_are_stored_and_deleted(tmp_path: Path) -> None:
+    with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+        corpus.set_threshold("lexical", 0.4)
+        corpus.set_threshold("dense", 0.2)
+        corpus.set_threshold("dense", None)
     with shortlist.open_corpus(tmp_path / "c") as corpus:
         assert corpus.info()["floors"] == {"lexical": 0.4}
 
@@ -425,35 +433,35 @@ def test_vectors_are_unit_and_in_step_with_the_passages(tmp_path: Path) -> None:
 def test_a_floor_is_doubted_once_a_fifth_of_the_corpus_has_changed(tmp_path: Path) -> None:
     with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
         corpus.add(Document(str(number), f"tea {number}", "green") for number in range(10))
-        corpus.set_floor("lexical", 0.4, cases=12)
+        corpus.set_threshold("lexical", 0.4, cases=12)
         corpus.add([Document("0", "tea 0", "black")])
-        assert corpus.floor("lexical") == (0.4, "")
+        assert corpus.threshold("lexical") == (0.4, "")
         assert corpus.config.calibrations["lexical"]["cases"] == 12
         assert corpus.info()["doubts"] == {}
         corpus.remove("1")
-        value, doubt = corpus.floor("lexical")
+        value, doubt = corpus.threshold("lexical")
         assert value == 0.4
         assert "10 documents, and 20% of it has changed" in doubt
         corpus.compact()
         assert corpus.info()["doubts"] == {"lexical": doubt}
-        corpus.set_floor("lexical", 0.5)
-        assert corpus.floor("lexical") == (0.5, "")
-        corpus.set_floor("lexical", None)
-        assert corpus.floor("lexical") == (None, "")
+        corpus.set_threshold("lexical", 0.5)
+        assert corpus.threshold("lexical") == (0.5, "")
+        corpus.set_threshold("lexical", None)
+        assert corpus.threshold("lexical") == (None, "")
         assert corpus.config.calibrations == {}
 
 
 def test_a_configuration_written_before_floors_had_an_origin_is_read(tmp_path: Path) -> None:
     with shortlist.create_corpus("tea", path=tmp_path, embedder="none") as corpus:
         corpus.add([Document("0", "tea", "green")])
-        corpus.set_floor("lexical", 0.4)
+        corpus.set_threshold("lexical", 0.4)
     with sqlite3.connect(tmp_path / "corpus.db") as connection:
         (text,) = connection.execute("SELECT value FROM meta WHERE key = 'config'").fetchone()
         old = {key: value for key, value in json.loads(text).items() if key != "calibrations"}
         connection.execute("UPDATE meta SET value = ? WHERE key = 'config'", (json.dumps(old),))
     connection.close()
     with shortlist.open_corpus(tmp_path) as corpus:
-        assert corpus.floor("lexical") == (0.4, "")
+        assert corpus.threshold("lexical") == (0.4, "")
 
 
 @pytest.mark.parametrize("paragraphs", [1, 2, 40])

@@ -345,7 +345,7 @@ def test_what_the_user_asks_for_is_written_to_a_foreign_corpus(foreign: Path) ->
         assert corpus.remove("moon") == 1
         corpus.compact()
         corpus.reindex("light")
-        corpus.set_floor("lexical", 0.5)
+        corpus.set_threshold("lexical", 0.5)
         assert sorted(reader.ids()) == ["new", "oven", "tea"]
     with shortlist.build(TEXTS, path=foreign) as corpus:
         assert corpus.changes.added == 1
@@ -429,7 +429,7 @@ def test_hostile_values_in_any_column_are_errors_of_ours(table: str, column: str
     with create_corpus("x", path=built, embedder="light") as corpus:
         corpus.sync(documents)
         corpus.remove("moon")
-        corpus.set_floor("auto", 0.1)
+        corpus.set_threshold("auto", 0.1)
     change(built, "INSERT INTO stamps VALUES ('s', 'i', 'v', 0)")
     for value in VALUES:
         shutil.rmtree(folder, ignore_errors=True)
@@ -468,7 +468,7 @@ def use(folder: Path) -> None:
         lambda corpus: corpus.get("tea"),
         lambda corpus: corpus.browse("tea"),
         lambda corpus: (list(corpus), corpus.ids(), corpus.kinds(), corpus.stamps()),
-        lambda corpus: (corpus.info(), corpus.floor("auto")),
+        lambda corpus: (corpus.info(), corpus.threshold("auto")),
         write,
         lambda corpus: corpus.remove("oven"),
         lambda corpus: corpus.compact(),

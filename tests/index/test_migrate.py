@@ -28,7 +28,7 @@ def test_there_and_back_everything_is_the_same(address: str, tmp_path: Path) -> 
     (tmp_path / "notes.md").write_text("# Notes\nSome tea.")
     with shortlist.build(DOCUMENTS, "shelf", embedder="light") as corpus:
         corpus.add(shortlist.CorpusSource.from_files(tmp_path))
-        corpus.set_floor("auto", 0.25, cases=7)
+        corpus.set_threshold("auto", 0.25, cases=7)
         before, stamps, documents = corpus.ids(), corpus.stamps(), list(corpus)
     hits = found("shelf")
     moved = migrate("shelf", address, delete_old=True)
@@ -36,7 +36,7 @@ def test_there_and_back_everything_is_the_same(address: str, tmp_path: Path) -> 
     with shortlist.open_corpus("shelf") as corpus:
         assert corpus.info()["engine"] == address
         assert (corpus.ids(), list(corpus), corpus.stamps()) == (before, documents, stamps)
-        assert corpus.floor("auto") == (0.25, "")
+        assert corpus.threshold("auto") == (0.25, "")
         assert corpus.config.calibrations["auto"]["cases"] == 7
         assert corpus.path is not None
         assert not (corpus.path / "corpus.db").exists()

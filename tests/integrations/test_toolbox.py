@@ -187,7 +187,7 @@ def test_only_tools_are_found_among_other_things_and_filters_hold() -> None:
 def test_a_calibrated_floor_makes_it_abstain() -> None:
     corpus = corpus_of(Document("a", "track", "where is the parcel", kind="tool"))
     assert names(Toolbox(corpus), "parcel") == ["track"]
-    corpus.set_floor("auto", 0.99)
+    corpus.set_threshold("auto", 0.99)
     found = Toolbox(corpus).find({"query": "something with a parcel"})
     assert found.tools == []
     assert "below the threshold of 0.99" in found.reason

@@ -121,14 +121,14 @@ def test_discover_commits_across_corpora_and_says_where_each_came_from(shelf: An
 def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     tea, coffee = shelf
     best = search(tea, "green")[0].score
-    tea.set_floor("auto", best + 0.01)
-    coffee.set_floor("auto", 0.01)
+    tea.set_threshold("auto", best + 0.01)
+    coffee.set_threshold("auto", 0.01)
     found = discover(shelf, "green", min_score="auto")
     assert {item.corpus for item in found.results} == {"coffee"}
     assert found.signals["left_out"] == {
         "tea": f"The best score, {best:.4g} (green), is below the threshold of {best + 0.01:.4g}."
     }
-    coffee.set_floor("auto", 1.0)
+    coffee.set_threshold("auto", 1.0)
     found = discover(shelf, "green", min_score="auto")
     assert found.abstained
     assert found.reason.startswith("No match in any of 2 corpora. tea: The best score")

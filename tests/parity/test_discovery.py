@@ -141,7 +141,7 @@ def test_e7_the_examples_of_evaluation_run_as_they_are_written() -> None:
     assert sweep.best("recall") in sweep.frontier()
     assert len(sweep.table()) == len(sweep.points)
     assert [point.size for point in names["curve"].points] == [6]
-    assert names["calibration"].floor == shortlist.open_corpus("skills").floor("dense").value
+    assert names["calibration"].floor == shortlist.open_corpus("skills").threshold("dense").value
     assert names["calibrated"].signals.get("min_score") == names["calibration"].floor
 
 
@@ -534,7 +534,7 @@ def test_e6_discover_has_one_default_everywhere(query: str, capsys: pytest.Captu
 
 def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match() -> None:
     with build(TOOLS, in_memory=True, embedder="none") as corpus:
-        corpus.set_floor("auto", 1000.0)
+        corpus.set_threshold("auto", 1000.0)
         assert discover(corpus, "deploy zxqv").abstained
         assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"
         assert discover(corpus, "zxqv", min_score=None).abstained

@@ -173,14 +173,14 @@ def test_a_best_score_below_min_score_abstains(light: Corpus) -> None:
 def test_auto_takes_the_floor_of_this_corpus_and_mode() -> None:
     corpus = tools("light")
     lexical, dense = (search(corpus, WEAK, mode)[0].score for mode in ("lexical", "dense"))
-    corpus.set_floor("lexical", lexical + 0.01)
-    corpus.set_floor("dense", dense - 0.01)
+    corpus.set_threshold("lexical", lexical + 0.01)
+    corpus.set_threshold("dense", dense - 0.01)
     abstained = discover(corpus, WEAK, "lexical", min_score="auto")
     assert (abstained.abstained, abstained.signals["min_score"]) == (True, lexical + 0.01)
     committed = discover(corpus, WEAK, "dense", min_score="auto")
     assert (committed.abstained, committed.signals["min_score"]) == (False, dense - 0.01)
     assert not discover(corpus, WEAK, "lexical", min_score=None).abstained
-    corpus.set_floor("lexical", None)
+    corpus.set_threshold("lexical", None)
     assert not discover(corpus, WEAK, "lexical").abstained
 
 
@@ -194,7 +194,7 @@ def test_auto_without_a_calibrated_floor_says_so() -> None:
 def test_the_floor_is_kept_with_the_corpus(tmp_path: Path) -> None:
     with create_corpus(path=tmp_path / "c", embedder="none") as corpus:
         corpus.add([Document("a", "", "apple")])
-        corpus.set_floor("lexical", 100.0)
+        corpus.set_threshold("lexical", 100.0)
     assert discover(tmp_path / "c", "apple", "lexical", min_score="auto").abstained
 
 
@@ -346,7 +346,7 @@ def test_the_stages_can_be_called_one_by_one() -> None:
         assert shortlist.select(hits, strategy="score_gap").selected == hits[:3]
         payloads = shortlist.disclose(sel, level="body")
         assert payloads[0].body == (EXAMPLES / "skills/deploy-to-production/SKILL.md").read_text("utf-8")
-        corpus.set_floor("dense", 0.99)
+        corpus.set_threshold("dense", 0.99)
         assert shortlist.discover(corpus, query, mode="dense", min_score="auto").abstained
 
 

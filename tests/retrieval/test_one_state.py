@@ -81,11 +81,11 @@ def test_an_abstention_explains_the_state_that_was_searched(stored: Corpus, monk
 def test_a_threshold_that_is_set_meanwhile_counts_from_the_next_query_on(
     stored: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored.set_floor("auto", 0.01)
+    stored.set_threshold("auto", 0.01)
     expected = discover(stored, "send mail", min_score="auto")
     assert expected.results
     commit_before(
-        monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_floor("auto", 0.99))
+        monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_threshold("auto", 0.99))
     )
     assert discover(stored, "send mail", min_score="auto") == expected
     monkeypatch.undo()
@@ -141,10 +141,10 @@ def test_an_answer_is_of_the_state_that_was_searched(tmp_path: Path, monkeypatch
     assert ask(corpus, question, on_evidence=lambda _: commit(corpus, empty)) == expected
     corpus.sync([Document(name, "", text) for name, text in FACTS.items()])
     expected = ask(corpus, question)
-    for write in (empty, lambda one: one.set_floor("auto", 0.99)):
+    for write in (empty, lambda one: one.set_threshold("auto", 0.99)):
         with monkeypatch.context() as patch:
             commit_before(patch, evidence, "merge", (corpus, write))
             commit_before(patch, evidence, "_rate", (corpus, write))
             assert ask(corpus, question) == expected
-        corpus.set_floor("auto", None)
+        corpus.set_threshold("auto", None)
         corpus.sync([Document(name, "", text) for name, text in FACTS.items()])

@@ -15,6 +15,7 @@ import pytest
 from shortlist import Changes, Corpus, CorpusSource, Document, Problem, build, open_corpus, search
 from shortlist.documents import Stamp
 from shortlist.index.corpus_paths import DATABASE
+from shortlist.sources import document_formats
 from shortlist.sources import folder as files_module
 from shortlist.sources.decoding import File
 from tests.sources.samples import docx, pdf, write, xlsx
@@ -167,7 +168,7 @@ def test_a_file_with_a_document_that_could_not_be_stored_is_tried_again(tmp_path
 def test_a_new_version_of_the_loaders_reads_everything_again(
     folder: Path, corpus: Corpus, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files_module, "VERSION", files_module.VERSION + 1)
+    monkeypatch.setattr(files_module, "VERSION", document_formats.VERSION + 1)
     assert corpus.sync(CorpusSource.from_files(folder)) == Changes(unchanged=3, skipped=1)
     assert opened == ["a.txt", "b.csv", "c.bin"]
 

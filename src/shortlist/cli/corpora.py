@@ -11,28 +11,30 @@ from shortlist._text import did_you_mean
 from shortlist.cli.output import Output
 from shortlist.errors import CorpusNotFound
 from shortlist.index.corpus import Corpus
+from shortlist.index.storage.usage_log import Learning
 from shortlist.library import opening, registry
 from shortlist.mcp_client.config_files import pending_files
 
 
-def apply_learning() -> None:
-    """Apply the setting `usage.learn` to all corpora of this process, if anything sets it."""
+def find_learning() -> Learning:
+    """What the setting `usage.learn` says, if anything sets it."""
     if read_variable(LEARN) or find_in_project("settings.yaml").is_file():
         from shortlist._settings import load_learning  # noqa: PLC0415  # imports pydantic
 
-        Corpus.learning = load_learning()
+        return load_learning()
+    return "on"
 
 
 def open_corpora(out: Output, names: Sequence[str]) -> list[Corpus]:
     """Open corpora by name; one that was never built is built, with a progress bar."""
-    apply_learning()
+    learning = find_learning()
     corpora = []
     for name in names:
         for pending in pending_files() if name == "mcp" else ():
             out.note(f"shortlist: {pending.reason}")
         try:
             with out.progress(f"building {name}") as progress:
-                corpora.append(opening.open_named(name, progress))
+                corpora.append(opening.open_named(name, progress, learning=learning))
         except CorpusNotFound:
             raise make_not_found(name) from None
     return corpora

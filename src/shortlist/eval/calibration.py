@@ -152,7 +152,7 @@ def calibrate_min_score(
     if persist:
         counts = {"in_scope": len(inside), "out_of_scope": len(outside)}
         relevance = fit_relevance(judgments, calibration_of(only.config, mode))
-        only.set_floor(mode, floor, youden_j=measures["youden_j"], **counts, relevance=relevance)
+        only.set_threshold(mode, floor, youden_j=measures["youden_j"], **counts, relevance=relevance)
     return calibration
 
 

@@ -28,7 +28,7 @@ class Drift(NamedTuple):
     passages: int
 
 
-class Floor(NamedTuple):
+class ScoreThreshold(NamedTuple):
     """The score below which there is no match, if one was set, and why it may no longer be right."""
 
     value: float | None
@@ -46,7 +46,7 @@ class Config:
     scoring: Scoring = CORPUS_SCORING
     chunk_size: int = CHUNK_SIZE
     chunk_overlap: int = CHUNK_OVERLAP
-    floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode
+    floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode, under the name in stored files
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
 
     def __post_init__(self) -> None:
@@ -61,10 +61,10 @@ class Config:
         scoring = {**asdict(self.scoring), "weights": list(self.scoring.weights)}
         return {"embedder": self.embedder_name, "analyzer": self.analyzer, "scoring": scoring}
 
-    def floor(self, mode: str, since: Callable[[dict[str, Any]], Drift]) -> Floor:
+    def threshold(self, mode: str, since: Callable[[dict[str, Any]], Drift]) -> ScoreThreshold:
         """The threshold of a mode; `since` is that of an engine or a state."""
         value, then = self.floors.get(mode), self.calibrations.get(mode)
-        return Floor(value, self._find_doubt(then, since) if value is not None and then else "")
+        return ScoreThreshold(value, self._find_doubt(then, since) if value is not None and then else "")
 
     def _find_doubt(self, then: dict[str, Any], since: Callable[[dict[str, Any]], Drift]) -> str:
         other = [name for name, value in self.describe_scoring().items() if then.get(name, value) != value]

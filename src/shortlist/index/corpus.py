@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from shortlist._projects import stored_name
 from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config, Floor
+from shortlist.index.config import Config, ScoreThreshold
 from shortlist.index.corpus_paths import USAGE, corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
@@ -29,31 +30,30 @@ from shortlist.protocols import AgentTool, Embedder, Progress
 class Corpus:
     """Documents, indexed and stored. Open one with `open_corpus`, create one with `create_corpus` or `build`.
 
-    `learning` says what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither. Set
-    it on a corpus, or on the class for all.
+    `learning` says what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither.
     """
-
-    learning: Learning = "on"
 
     def __init__(
         self,
         engine: Engine,
-        chosen: EmbedderBinding,
+        embedders: EmbedderBinding,
         name: str,
         embedder: EmbedderSpec = None,
         path: Path | None = None,
+        learning: Learning = "on",
     ) -> None:
         self.name = name
+        self.learning: Learning = learning
         self.path = path
         self.changes = Changes()  # what the last sync did
         self.usage = UsageLog(derived_folder(path) / USAGE if path else None)
         self._engine = engine
-        self._chosen = chosen
+        self._embedders = embedders
         self._finalizer = weakref.finalize(self, engine.close)
         with close_on_error(self):
             config = engine.config()
             if embedder is not None:
-                chosen.use(embedder, config)
+                embedders.use(embedder, config)
 
     # Writing
 
@@ -114,25 +114,31 @@ class Corpus:
         # thresholds were calibrated for the old scores
         fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
         self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
-        self._chosen.loaded = loaded
+        self._embedders.loaded = loaded
         if chosen:
-            self._chosen.store(chosen["embedder"])
+            self._embedders.store(chosen["embedder"])
 
-    def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
-        """Store the score below which the best hit of a mode is no match, or with None delete it.
+    def set_threshold(self, mode: str, threshold: float | None, **facts: Any) -> None:
+        """Set the abstention threshold of a mode, a raw score; None removes it.
 
         A description of the corpus as it is now is stored with it, and so are the facts.
         """
 
         def change(config: Config) -> Config:
-            floors, known = dict(config.floors), dict(config.calibrations)
-            floors.pop(mode, None)
+            thresholds, known = dict(config.floors), dict(config.calibrations)
+            thresholds.pop(mode, None)
             known.pop(mode, None)
-            if floor is not None:
-                floors[mode], known[mode] = float(floor), facts | config.describe_scoring() | self._engine.mark()
-            return replace(config, floors=floors, calibrations=known)
+            if threshold is not None:
+                thresholds[mode] = float(threshold)
+                known[mode] = facts | config.describe_scoring() | self._engine.mark()
+            return replace(config, floors=thresholds, calibrations=known)
 
         self._engine.configure(change)
+
+    def set_floor(self, mode: str, floor: float | None, **facts: Any) -> None:
+        """The old name of `set_threshold`."""
+        warnings.warn("Corpus.set_floor is now set_threshold.", DeprecationWarning, stacklevel=2)
+        self.set_threshold(mode, floor, **facts)
 
     def learn(
         self,
@@ -173,9 +179,14 @@ class Corpus:
         """The last committed state; later commits do not change it."""
         return self._engine.snapshot()
 
-    def floor(self, mode: str) -> Floor:
+    def threshold(self, mode: str) -> ScoreThreshold:
         """The threshold that was set for a mode, and why it may be outdated."""
-        return self.config.floor(mode, self._engine.since)
+        return self.config.threshold(mode, self._engine.since)
+
+    def floor(self, mode: str) -> ScoreThreshold:
+        """The old name of `threshold`."""
+        warnings.warn("Corpus.floor is now threshold.", DeprecationWarning, stacklevel=2)
+        return self.threshold(mode)
 
     def get(self, id: str) -> Document | None:
         return self._engine.get(clean(id))
@@ -216,7 +227,7 @@ class Corpus:
     @property
     def embedder(self) -> Embedder | None:
         """The embedder that the corpus is built with, loaded on first use; None for a lexical-only corpus."""
-        return self._chosen.of(self.config)
+        return self._embedders.for_config(self.config)
 
     @property
     def is_own(self) -> bool:
@@ -226,7 +237,7 @@ class Corpus:
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
         config = self.config
-        doubts = {mode: doubt for mode in config.floors if (doubt := config.floor(mode, self._engine.since).doubt)}
+        doubts = {mode: doubt for mode in config.floors if (doubt := config.threshold(mode, self._engine.since).doubt)}
         return {
             "name": self.name,
             "path": str(self.path) if self.path else None,
@@ -286,6 +297,7 @@ def create_corpus(
     in_memory: bool = False,
     rebuild: bool = False,
     default_embedder: str = "default",
+    learning: Learning = "on",
     progress: Progress | None = None,
     **options: Any,
 ) -> Corpus:
@@ -294,27 +306,27 @@ def create_corpus(
     An existing corpus keeps the options it was built with; other options are an error or, with `rebuild`, a reindex,
     which reports its `progress`.
     `engine` is where a new corpus is stored: "embedded", which is the default, or the address of a cluster, such as
-    "opensearch+http://localhost:9200/shortlist". Options are those of `Config`: analyzer, scoring, chunk_size,
-    chunk_overlap.
+    "opensearch+http://localhost:9200/shortlist". `learning` is what is done with use: see `Corpus`. Options are those
+    of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
     """
     if in_memory and engine not in (None, EMBEDDED):
         raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
     folder = None if in_memory else corpus_folder(name, path)
     own = name or (folder.name if folder else "in memory")
     location = find_location(folder, stored_name(own), engine) if folder else Location(None, own)
-    chosen = EmbedderBinding(own, folder)
-    opened = location.open(chosen)
+    embedders = EmbedderBinding(own, folder)
+    opened = location.open(embedders)
     if opened is None:
         wanted = default_embedder if embedder is None else embedder
         loaded = load_embedder(wanted)
         config = Config(**options)
         if loaded is not None:
             config = replace(config, embedder=spec_of(wanted, loaded), embedder_name=loaded.name, dim=loaded.dim)
-        opened = location.create(config, chosen)
-        chosen.store(config.embedder)
+        opened = location.create(config, embedders)
+        embedders.store(config.embedder)
         embedder, rebuild = loaded or "none", False
-    corpus = Corpus(opened, chosen, own, None if rebuild else embedder, folder)
-    location.point()
+    corpus = Corpus(opened, embedders, own, None if rebuild else embedder, folder, learning)
+    location.write_pointer()
     if rebuild:
         corpus.reindex(embedder, progress=progress, **options)
     config = corpus.config
@@ -329,19 +341,24 @@ def create_corpus(
     return corpus
 
 
-def open_corpus(name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None) -> Corpus:
-    """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so."""
+def open_corpus(
+    name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None, learning: Learning = "on"
+) -> Corpus:
+    """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so.
+
+    `learning` is what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither.
+    """
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
     location = find_location(folder, stored_name(own), engine)
-    chosen = EmbedderBinding(own, folder)
-    opened = location.open(chosen)
+    embedders = EmbedderBinding(own, folder)
+    opened = location.open(embedders)
     if opened is None:
         raise CorpusNotFound(
             f"The corpus {str(name)!r} does not exist (looked in {location}). "
             f"Build it first: shortlist.build(source, name={str(name)!r}), or shortlist build on the command line."
         )
-    corpus = Corpus(opened, chosen, own, embedder, folder)
+    corpus = Corpus(opened, embedders, own, embedder, folder, learning)
     if engine is not None:
-        location.point()
+        location.write_pointer()
     return corpus

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shortlist.index.config import Config, Drift
     from shortlist.index.query_scores import Request, Scores
     from shortlist.index.text.analyzers import Analyzer
-    from shortlist.index.text.query_terms import Asked, QueryTerms
+    from shortlist.index.text.query_terms import QueryTerms, TermWeights
     from shortlist.protocols import Embedder, Progress
     from shortlist.results import Floats, Positions, Ranking, Vectors
 
@@ -45,13 +45,16 @@ class LexicalIndex(Protocol):
 
     @property
     def live(self) -> int: ...  # passages
-    def find(self, query: QueryTerms) -> tuple[Asked, Asked]: ...  # by weight and by count, for the methods below
-    def rank(self, query: str | Asked, k: int, allowed: Allowed | None = None) -> Ranking: ...  # the k best, and ties
-    def scores(self, terms: Asked) -> Floats | None: ...  # of every position, 0 without a common term; None: unknown
-    def covered_at(self, terms: Asked, positions: Positions) -> Floats: ...  # share of the terms, weighted by idf
-    def ideal(self, terms: Asked) -> float: ...  # the score of a passage with all terms
+    # the terms by weight and by count, for the methods below
+    def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]: ...
+    # the k best, and ties
+    def rank(self, query: str | TermWeights, k: int, allowed: Allowed | None = None) -> Ranking: ...
+    # of every position, 0 without a common term; None: unknown
+    def scores(self, terms: TermWeights) -> Floats | None: ...
+    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats: ...  # share of the terms, weighted by idf
+    def ideal(self, terms: TermWeights) -> float: ...  # the score of a passage with all terms
     def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term
-    def knows(self, terms: Asked) -> bool: ...
+    def knows(self, terms: TermWeights) -> bool: ...
     # the passages whose whole name is in the query; `words` are its `QueryTerms.name_words`, if they are known
     def named(self, query: str, words: Sequence[str] | None = None) -> Positions: ...
 
@@ -63,6 +66,8 @@ class State(Protocol):
     def size(self) -> int: ...  # about the number of passages; exactly 0 if there are none
     @property
     def generation(self) -> int | None: ...  # changes with every commit; None if the engine does not count commits
+    @property
+    def can_share_threads(self) -> bool: ...  # whether several threads may read it at once
     @property
     def config(self) -> Config: ...
     @property

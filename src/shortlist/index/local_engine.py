@@ -50,12 +50,12 @@ def _reads(read: Callable[Concatenate[Rows, P], T]) -> Callable[Concatenate[Loca
 class LocalEngine:
     """The engine of one store."""
 
-    def __init__(self, store: Store, name: str, chosen: EmbedderBinding) -> None:
+    def __init__(self, store: Store, name: str, embedders: EmbedderBinding) -> None:
         self.store = store
         self.close = store.close
         self.is_own = store.is_own
         self._name = name
-        self._chosen = chosen
+        self._embedders = embedders
         self._view: View | None = None  # the latest one
         self._rebuilt: dict[SegmentRow, Segment] = {}  # damaged segments that could not be rewritten
         self._compared: set[SegmentRow] = set()  # mapped files that will be compared with their checksums
@@ -105,10 +105,10 @@ class LocalEngine:
 
     @contextlib.contextmanager
     def _change(self, progress: Progress | None = None) -> Iterator[Change]:
-        self._chosen.of(self.config())  # loaded before the lock is taken, because loading can be slow
+        self._embedders.for_config(self.config())  # loaded before the lock is taken, because loading can be slow
         with self.store.writing() as connection:
             config = read_config(connection)
-            embedder = self._chosen.of(config)
+            embedder = self._embedders.for_config(config)
             with contextlib.closing(Change(self.store, connection, config, embedder, progress)) as change:
                 yield change
                 change.finish()
@@ -136,7 +136,7 @@ class LocalEngine:
                         self._view = view
                         self._compare_later(view)
                     with self._noticing_damage(view):
-                        yield Snapshot(view, connection, self._chosen.of)
+                        yield Snapshot(view, connection, self._embedders.for_config)
                     return
             repairs[damage.row[:2]] += 1
             if repairs[damage.row[:2]] > MOST_REPAIRS:
@@ -259,7 +259,7 @@ class LocalEngine:
         with self.store.writing(wait) as connection:
             is_live = row in read_segments(connection)
             if is_live:
-                segment = rebuild_segment(connection, row, self._chosen.of, self.store.derived)
+                segment = rebuild_segment(connection, row, self._embedders.for_config, self.store.derived)
                 self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
         return is_live
 
@@ -275,7 +275,7 @@ class LocalEngine:
     def _find_embedder(self, config: Config) -> Embedder | None:
         """The embedder; none if a foreign corpus may not use the one that it names: its words can be searched."""
         try:
-            return self._chosen.of(config)
+            return self._embedders.for_config(config)
         except EmbedderError:
             if self.store.is_own:
                 raise

@@ -89,10 +89,10 @@ class Location(NamedTuple):
     def engine(self) -> str:
         return str(self.address or EMBEDDED)
 
-    def open(self, chosen: EmbedderBinding) -> Engine | None:
+    def open(self, embedders: EmbedderBinding) -> Engine | None:
         """The engine of the corpus; None if it does not exist."""
         if self.address is not None:
-            engine = self._connect(chosen)
+            engine = self._connect(embedders)
             try:
                 with close_on_error(engine):
                     engine.check()
@@ -101,17 +101,17 @@ class Location(NamedTuple):
             return engine
         if self.folder is None or not (self.folder / DATABASE).exists():
             return None
-        return LocalEngine(Store.open(self.folder), self.name, chosen)
+        return LocalEngine(Store.open(self.folder), self.name, embedders)
 
-    def create(self, config: Config, chosen: EmbedderBinding) -> Engine:
+    def create(self, config: Config, embedders: EmbedderBinding) -> Engine:
         if self.address is None:
-            return LocalEngine(Store.create(self.folder, config), self.name, chosen)
-        engine = self._connect(chosen)
+            return LocalEngine(Store.create(self.folder, config), self.name, embedders)
+        engine = self._connect(embedders)
         with close_on_error(engine):
             engine.create(config)
         return engine
 
-    def _connect(self, chosen: EmbedderBinding | None = None) -> ClusterEngine:
+    def _connect(self, embedders: EmbedderBinding | None = None) -> ClusterEngine:
         from shortlist.index.engines.cluster_engine import ClusterEngine  # noqa: PLC0415  # 50 ms: only for a cluster
 
         assert self.address is not None
@@ -122,10 +122,10 @@ class Location(NamedTuple):
                 f"request was sent. If you trust it, {how_to_confirm(self.folder)}, or name it with engine=."
             )
         engine = ClusterEngine(self.address.with_credentials(PROCESS.credentials), self.folder, self.name)
-        engine.chosen = chosen or engine.chosen
+        engine.embedders = embedders or engine.embedders
         return engine
 
-    def point(self) -> None:
+    def write_pointer(self) -> None:
         """Make the folder refer to this corpus."""
         if self.folder is not None and self.address is not None:
             pointers.write(self.folder, self.address, self.name)

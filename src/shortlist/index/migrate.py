@@ -50,9 +50,9 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
         if here == there:
             facts = source.info()
             return Migrated(name, here, there, facts["documents"], facts["passages"], 0, False)
-        chosen = EmbedderBinding(name, folder)
-        engine = target.open(chosen) or target.create(replace(config, floors={}, calibrations={}), chosen)
-        with Corpus(engine, chosen, name, source.embedder or "none", folder) as moved:
+        embedders = EmbedderBinding(name, folder)
+        engine = target.open(embedders) or target.create(replace(config, floors={}, calibrations={}), embedders)
+        with Corpus(engine, embedders, name, source.embedder or "none", folder) as moved:
             for option in ("analyzer", "embedder_name", "dim", "scoring", "chunk_size", "chunk_overlap"):
                 there_is, here_is = getattr(moved.config, option), getattr(config, option)
                 if there_is != here_is:
@@ -64,11 +64,11 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
             if changes.failed:
                 wrong = changes.failed[0]
                 raise CorpusError(f"{there} refused {wrong.id!r}: {wrong.reason} The corpus stays where it was.")
-            for mode, floor in config.floors.items():
+            for mode, threshold in config.floors.items():
                 facts = {k: v for k, v in config.calibrations.get(mode, {}).items() if k not in _ENGINE_FACTS}
-                moved.set_floor(mode, floor, **facts)
+                moved.set_threshold(mode, threshold, **facts)
             documents, passages = _compare(source, moved, there)
-    target.point()
+    target.write_pointer()
     if delete_old:
         old.delete()
     return Migrated(name, here, there, documents, passages, changes.added + changes.changed, delete_old)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.text.query_terms import Asked
+from shortlist.index.text.query_terms import TermWeights
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Request(NamedTuple):
     """
 
     query: str
-    terms: Asked
+    terms: TermWeights
     lexical: int
     dense: int
     allowed: Any = None  # see engine.Allowed

@@ -166,6 +166,8 @@ def read_view(connection: sqlite3.Connection, load: Callable[[SegmentRow], Segme
 class Snapshot:
     """A view with the open transaction that it was read in."""
 
+    can_share_threads = True
+
     def __init__(self, view: View, connection: TextConnection, embedder: Callable[[Config], Embedder | None]) -> None:
         self.view = view
         self.size = view.size  # deleted passages included

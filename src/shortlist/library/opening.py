@@ -17,13 +17,14 @@ from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
 from shortlist.index.location import find_corpus_file
+from shortlist.index.storage.usage_log import Learning
 from shortlist.library import registry
 from shortlist.library.build import build
 from shortlist.protocols import Progress
 from shortlist.sources import documents_of
 
 OPEN_AT_ONCE = 16
-_open: dict[tuple[str, int], Corpus] = {}
+_open: dict[tuple[str, int, Learning], Corpus] = {}
 
 Searchable = (
     Corpus
@@ -95,25 +96,27 @@ def is_known(name: str) -> bool:
         return False
 
 
-def open_named(name: str | Path, progress: Progress | None = None, *, can_build: bool = True) -> Corpus:
-    """Open a corpus by name, and cache it until its file is replaced.
+def open_named(
+    name: str | Path, progress: Progress | None = None, *, can_build: bool = True, learning: Learning = "on"
+) -> Corpus:
+    """Open a corpus by name, and cache it until its file is replaced; what it learns is that of the caller alone.
 
     A known corpus that was not built yet, or not completely, is built now if `can_build`.
     """
     try:
         file = find_corpus_file(name)
-        key = (str(file.resolve()), file.stat().st_ino) if file else None
+        key = (str(file.resolve()), file.stat().st_ino, learning) if file else None
     except (OSError, ValueError):
         key = None
     if key is None:
         if not can_build and isinstance(name, str) and registry.find(name):
             raise describe_unbuilt(name)
-        return _build_on_first_use(name, progress)
+        return _build_on_first_use(name, progress, learning)
     corpus = _open.pop(key, None)
     if corpus is None:
-        corpus = open_corpus(full_name(name) if isinstance(name, str) else name)
+        corpus = open_corpus(full_name(name) if isinstance(name, str) else name, learning=learning)
         if can_build and corpus.is_empty and isinstance(name, str) and registry.find(name):
-            corpus = _build_on_first_use(name, progress)
+            corpus = _build_on_first_use(name, progress, learning)
     _open[key] = corpus
     while len(_open) > OPEN_AT_ONCE:
         _open.pop(next(iter(_open)), None)  # another thread may have removed it
@@ -125,11 +128,11 @@ def describe_unbuilt(name: str) -> SourceError:
     return SourceError(f"The corpus {name!r} was never built, or is empty. Run: shortlist build {name}")
 
 
-def _build_on_first_use(name: str | Path, progress: Progress | None) -> Corpus:
+def _build_on_first_use(name: str | Path, progress: Progress | None, learning: Learning) -> Corpus:
     if isinstance(name, str) and registry.find(name):
-        return build(name, progress=progress)
+        return build(name, progress=progress, learning=learning)
     try:
-        return open_corpus(name)  # raises the right error
+        return open_corpus(name, learning=learning)  # raises the right error
     except CorpusNotFound as error:
         raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
 

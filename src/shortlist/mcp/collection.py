@@ -48,8 +48,8 @@ class CorpusStore(Protocol):
 class StoredCorpora:
     """The corpora of this user: those that were named, or all that are built and belong here."""
 
-    def __init__(self, only: Sequence[str] = ()) -> None:
-        self._only = list(only)
+    def __init__(self, only: Sequence[str] = (), learning: Learning | None = None) -> None:
+        self._only, self._learning = list(only), learning
 
     def names(self) -> list[str]:
         return self._only or [name for name in stored_corpora() if is_served(name)]
@@ -58,7 +58,7 @@ class StoredCorpora:
         """An open corpus. A request never builds one: that may take longer than any client waits."""
         from shortlist.library import opening, registry  # noqa: PLC0415  # slow to load
 
-        corpus = opening.open_named(name, can_build=False)
+        corpus = opening.open_named(name, can_build=False, learning=self._learning or "on")
         if corpus.is_empty and registry.find(name):
             raise opening.describe_unbuilt(name)
         return corpus
@@ -70,7 +70,7 @@ class StoredCorpora:
 class Collection:
     """Everything that is searched. Methods may be called from any thread; those that return corpora may be slow.
 
-    `learning`, if it is given, is set for all corpora of the process.
+    `learning`, if it is given, is that of the tools and the skills; the store decides for its own corpora.
     """
 
     def __init__(
@@ -104,11 +104,10 @@ class Collection:
         return found
 
     def _corpus(self, name: str) -> Corpus:
-        _set_learning(self._learning)
-        if name == TOOLS:
-            return self._open_tools().corpus()
-        if name == SKILLS and self._with_skills:
-            return self.skills()
+        if name == TOOLS or (name == SKILLS and self._with_skills):
+            corpus = self._open_tools().corpus() if name == TOOLS else self.skills()
+            corpus.learning = self._learning or corpus.learning
+            return corpus
         names = self.names()
         if name not in names:
             near = did_you_mean(name, names) or f" Available: {', '.join(names[:20])}."
@@ -191,11 +190,6 @@ class Collection:
         if totals:
             parts.append(f"{count_of(totals.total(), 'document')} ({_list_most(totals)})")
         return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
-
-
-def _set_learning(learning: Learning | None) -> None:
-    """The only place where this package sets how corpora learn; it is a value of the class, so of the process."""
-    shortlist.Corpus.learning = learning or shortlist.Corpus.learning
 
 
 def _list_most(counts: Counter[str]) -> str:

@@ -16,7 +16,7 @@ from shortlist._telemetry import traced
 from shortlist.documents import Passage
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import Asked, QueryTerms, analyze
+from shortlist.index.text.query_terms import TermWeights, QueryTerms, analyze
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, Mode, Ranking, Selection
@@ -148,7 +148,7 @@ class _Ranked(NamedTuple):
     """The scores of all passages for a query, and what they are made of."""
 
     state: State
-    terms: Asked
+    terms: TermWeights
     parts: Mapping[str, Scores]  # lexical and dense
     before: Scores  # without what was learned
     scores: Scores
@@ -177,7 +177,7 @@ class _Ranked(NamedTuple):
 
 
 def _rank(
-    corpus: Corpus, state: State, terms: QueryTerms, scored: Asked, mode: Mode, k: int, mask: Allowed | None
+    corpus: Corpus, state: State, terms: QueryTerms, scored: TermWeights, mode: Mode, k: int, mask: Allowed | None
 ) -> _Ranked:
     """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     learned = find_learned(corpus, state, mode)

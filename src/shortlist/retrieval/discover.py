@@ -11,7 +11,7 @@ from typing import Any, Literal
 from shortlist._telemetry import traced
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
-from shortlist.index.config import Floor
+from shortlist.index.config import ScoreThreshold
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import State
@@ -213,7 +213,8 @@ def _apply_thresholds(found: Sequence[CorpusHits], query: str, mode: Mode, k: in
     """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
     is_auto = min_score == "auto"
     several = len(found) > 1
-    floors = [one.state.config.floor(mode, one.state.since) if is_auto else Floor(min_score) for one in found]  # type: ignore[arg-type]
+    given = None if is_auto else ScoreThreshold(min_score)  # type: ignore[arg-type]
+    floors = [given or one.state.config.threshold(mode, one.state.since) for one in found]
     fitting, left_out = [], {}
     for one, floor in zip(found, floors, strict=True):
         refusal = (refuse_unknown(one) or _refuse_below(one, floor.value, several=several)) if is_auto else None
@@ -246,7 +247,7 @@ def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinS
     """What a hit must reach so that `discover` does not abstain."""
     if min_score is None:
         return "none"
-    own = state.config.floor(mode, state.since).value if min_score == "auto" else min_score
+    own = state.config.threshold(mode, state.since).value if min_score == "auto" else min_score
     if own is None:
         threshold = find_threshold(corpus, state, mode)
         return f"a relevance of {threshold:g} ({'built-in' if threshold == THRESHOLD else 'fitted to earlier use'})"

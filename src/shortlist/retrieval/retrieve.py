@@ -85,9 +85,8 @@ def search_many(
         def search_one(query: str) -> Hits:
             return _conclude(retrieve_masked(states, masks, query, mode, k), query, mode, k)
 
-        # Python runs in one thread at a time, so threads gain only if most of the time is spent comparing vectors. The
-        # state of a corpus in a cluster collects what it has read, so threads cannot share it.
-        can_share = all(state.generation is not None for _, state in states)
+        # Python runs in one thread at a time, so threads gain only if most of the time is spent comparing vectors.
+        can_share = all(state.can_share_threads for _, state in states)
         is_large = mode != "lexical" and sum(state.size for _, state in states if state.has_vectors) >= PARALLEL_FROM
         threads = min(len(queries), os.cpu_count() or 1) if can_share and is_large else 1
         if threads < 2:

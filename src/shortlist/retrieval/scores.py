@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Request, Scores
-from shortlist.index.text.query_terms import Asked
+from shortlist.index.text.query_terms import TermWeights
 from shortlist.results import Mode, Ranking
 from shortlist.retrieval.fusion import blend, reciprocal_rank
 
@@ -64,7 +64,7 @@ def _first_depth(k: int) -> int:
 def score(
     state: State,
     query: str,
-    terms: Asked,
+    terms: TermWeights,
     mode: Mode,
     k: int,
     mask: Allowed | None,

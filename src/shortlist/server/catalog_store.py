@@ -53,8 +53,9 @@ class CatalogStore:
 
     def _open(self, file: Path) -> Corpus:
         path, wanted = get_folder(file) / "corpus", self._configured.documents.embedder
+        learning = self._configured.usage.learn
         if (path / DATABASE).exists():
-            corpus = create_corpus(NAME, path=path)
+            corpus = create_corpus(NAME, path=path, learning=learning)
             config = corpus.config
             embedder = config.embedder if wanted == "auto" else make_absolute(wanted)
             if embedder != config.embedder or tools_model.has_old_model(config):
@@ -68,8 +69,7 @@ class CatalogStore:
                 with suppress(SourceError, OSError):  # reading it at the start reports it
                     count = len(read_catalog(file, self._configured.documents.encoding))
                 embedder = tools_model.default_for_tools(count, MOST_ENCODED)
-            corpus = create_corpus(NAME, path=path, embedder=embedder, **self._options)
-        corpus.learning = self._configured.usage.learn
+            corpus = create_corpus(NAME, path=path, embedder=embedder, learning=learning, **self._options)
         return corpus
 
     def _read_at_start(self) -> None:

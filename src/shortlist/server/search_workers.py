@@ -196,8 +196,7 @@ def _answer_requests() -> None:
             wanted_path, headers, *search = pickle.loads(request)
             resume(headers)
             if path != wanted_path:  # the first request, or another catalog is served now
-                catalog.corpus = create_corpus(NAME, path=Path(wanted_path))
-                catalog.corpus.learning = settings.usage.learn
+                catalog.corpus = create_corpus(NAME, path=Path(wanted_path), learning=settings.usage.learn)
                 path = wanted_path
             with cancelable(is_canceled):
                 check_canceled()

@@ -268,7 +268,7 @@ def test_reindex_changes_the_embedder_and_keeps_documents_and_stamps(place: Plac
     with place.create() as corpus:
         corpus.sync(Stamped("1", Document("f", "", "green tea", source="f.txt")))
         corpus.add(notes(*range(20), word="milk"))
-        corpus.set_floor("auto", 0.5)
+        corpus.set_threshold("auto", 0.5)
         ids, stamps = corpus.ids(), corpus.stamps()
         corpus.reindex("light", progress=lambda done, total: progress.append((done, total)))
         assert progress == [(21, 21)]
@@ -455,23 +455,23 @@ def test_open_snapshot_during_a_change(place: Place, shelf: Corpus) -> None:
 @persistent
 def test_threshold_is_stored_and_can_be_forgotten(place: Place) -> None:
     with place.create("threshold") as corpus:
-        corpus.set_floor("auto", 0.5, cases=3)
-        corpus.set_floor("lexical", 0.4)
-        corpus.set_floor("lexical", None)
+        corpus.set_threshold("auto", 0.5, cases=3)
+        corpus.set_threshold("lexical", 0.4)
+        corpus.set_threshold("lexical", None)
     with place.open("threshold") as corpus:
-        assert (corpus.floor("auto"), corpus.floor("lexical")) == ((0.5, ""), (None, ""))
+        assert (corpus.threshold("auto"), corpus.threshold("lexical")) == ((0.5, ""), (None, ""))
         assert corpus.info()["floors"] == {"auto": 0.5}
         assert corpus.config.calibrations["auto"]["cases"] == 3
 
 
 def test_threshold_is_doubted_when_much_has_changed(shelf: Corpus) -> None:
     shelf.add(notes(*range(10)))
-    shelf.set_floor("auto", 0.5)
-    assert shelf.floor("auto") == (0.5, "")
+    shelf.set_threshold("auto", 0.5)
+    assert shelf.threshold("auto") == (0.5, "")
     threading.Event().wait(0.002)  # a cluster counts changes from the next millisecond on
     shelf.add(notes(20, 21, 22))
-    assert "10 documents, and 30%" in shelf.floor("auto").doubt
-    shelf.set_floor("auto", None)
+    assert "10 documents, and 30%" in shelf.threshold("auto").doubt
+    shelf.set_threshold("auto", None)
 
 
 # Documents as they are stored

@@ -10,7 +10,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 import shortlist
-from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import Learning
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION
 from tests.server.conftest import Make, write_catalog
@@ -37,10 +36,8 @@ def test_feedback_is_learned_and_similar_queries_find_the_document(client: TestC
 
 
 @pytest.mark.parametrize(("learning", "stored"), [("log", True), ("off", False)])
-def test_without_learning_the_ranking_stays_the_same(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch, learning: Learning, stored: bool
-) -> None:
-    monkeypatch.setattr(Corpus, "learning", learning)
+def test_without_learning_the_ranking_stays_the_same(make: Make, learning: Learning, stored: bool) -> None:
+    client = make(**{"usage.learn": learning})
     assert client.post(FEEDBACK, json=RIGHT).json() == {"stored": stored, "learning": learning}
     assert found(client, "an unhappy customer") == []
     assert counts(client) == (stored, stored, stored)

@@ -18,7 +18,7 @@ from shortlist._redact import redact
 from shortlist._settings import Answers
 from shortlist.answer.llm import OpenAIChat
 from shortlist.cli.confirming import ask_to_confirm
-from shortlist.cli.corpora import apply_learning, open_corpora
+from shortlist.cli.corpora import find_learning, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
@@ -199,10 +199,10 @@ def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Seque
     """The corpora to ask: those named, the index in a folder, the shared one, or that of this project."""
     if names:
         return open_corpora(out, names)
-    apply_learning()
+    learning = find_learning()
     try:
         name = GLOBAL_INDEX if shared else project_index()
-        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else name)]
+        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else name, learning=learning)]
     except CorpusNotFound:
         index = index_dir or ("the shared index" if shared else f"the index of the project {project_root()}")
         option = f" --index-dir {index_dir}" if index_dir else " --global" * shared

@@ -47,7 +47,8 @@ def run(
     gc.freeze()
     gc.enable()
     gateway = Gateway(_choose(config, profile, only))
-    collection = Collection(gateway, StoredCorpora(corpus), learning=load_learning(learn))
+    learning = load_learning(learn)
+    collection = Collection(gateway, StoredCorpora(corpus, learning), learning=learning)
     asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), export(load_telemetry())))
 
 

@@ -54,7 +54,7 @@ class EmbedderBinding:
         if self._folder is not None and not may_load(self._folder, spec):
             confirm_named(Confirmation("embedder", self._folder, spec))
 
-    def of(self, config: Config) -> Embedder | None:
+    def for_config(self, config: Config) -> Embedder | None:
         """The embedder of a state: another process may have rebuilt the corpus with another one."""
         if config.embedder_name == "none":
             return None

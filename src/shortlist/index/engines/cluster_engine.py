@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -53,7 +54,7 @@ class ClusterEngine(ClusterCorpus):
 
     def __init__(self, address: Address, folder: Path, name: str) -> None:
         super().__init__(Cluster(address), base_name(address, name))
-        self.chosen = EmbedderBinding(name)
+        self.embedders = EmbedderBinding(name)
         self._name = name
         self._folder = derived_folder(folder)
         self._rows = StoredDocuments(self.cluster, self.base)
@@ -193,7 +194,8 @@ class ClusterEngine(ClusterCorpus):
     def _writing(self) -> Iterator[ClusterWriter]:
         config, _ = self._read_config()
         self._end_dead_rebuild()
-        with contextlib.closing(ClusterWriter(self._rows, config, self.chosen.of(config), self._folder)) as writer:
+        embedder = self.embedders.for_config(config)
+        with contextlib.closing(ClusterWriter(self._rows, config, embedder, self._folder)) as writer:
             yield writer
 
     # Rebuilding
@@ -293,7 +295,8 @@ class ClusterEngine(ClusterCorpus):
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[ClusterSnapshot]:
         config = self.config()
-        yield ClusterSnapshot(self.cluster, self.base, config, lambda: self.chosen.of(config), self._last_size)
+        get_embedder = partial(self.embedders.for_config, config)
+        yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, self._last_size)
 
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
         end = None if limit is None else offset + limit

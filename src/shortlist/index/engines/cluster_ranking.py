@@ -23,7 +23,7 @@ from shortlist.index.lexical.lexical_ranker import find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
 from shortlist.index.text.analyzers import get_analyzer, term_key
-from shortlist.index.text.query_terms import Asked, QueryTerms
+from shortlist.index.text.query_terms import QueryTerms, TermWeights
 from shortlist.protocols import Embedder
 from shortlist.results import Ranking
 
@@ -65,7 +65,7 @@ class BM25Query:
         assert self._live is not None
         return self._live
 
-    def rank(self, query: str | Asked, k: int, allowed: Condition | None = None) -> Ranking:
+    def rank(self, query: str | TermWeights, k: int, allowed: Condition | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""
         terms = _weigh(self.analyzer.terms(query) if isinstance(query, str) else query)
         if not terms or not k:
@@ -83,7 +83,7 @@ class BM25Query:
                 return ranking
             depth = min(4 * depth, WINDOW)
 
-    def approximate(self, query: Asked, k: int, allowed: Condition | None) -> Ranking:
+    def approximate(self, query: TermWeights, k: int, allowed: Condition | None) -> Ranking:
         """A ranking whose first passages have exact scores; the others are in the order of the server."""
         terms = _weigh(query)
         if not terms:
@@ -99,7 +99,7 @@ class BM25Query:
             scores = np.concatenate([scores, further])
         return best_of(positions, scores, k)
 
-    def first_searches(self, query: Asked, k: int, allowed: Condition | None, only_ranks: bool) -> list[bytes]:
+    def first_searches(self, query: TermWeights, k: int, allowed: Condition | None, only_ranks: bool) -> list[bytes]:
         """The first searches of a ranking, and those for the statistics of its terms."""
         terms = _weigh(query)
         if len(terms) > MOST_CLAUSES:
@@ -113,21 +113,21 @@ class BM25Query:
         body = {"query": {"bool": {"filter": [{"terms": {"names": names}}]}}, "size": WINDOW}
         return [self._reader.select(body, scored=False)] if names else []
 
-    def find(self, query: QueryTerms) -> tuple[Asked, Asked]:
+    def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]:
         return query.weights, query.counts
 
     def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
         hits = [hit for search in self.name_searches(query) for hit in self._reader.hits(search)]
         return np.sort(self._reader.locate(hits))
 
-    def scores(self, terms: Asked) -> None:
+    def scores(self, terms: TermWeights) -> None:
         return None
 
-    def scores_at(self, terms: Asked, positions: Positions) -> Floats:
+    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats:
         self._reader.fetch(positions)
         return self._scores(_weigh(terms), positions)
 
-    def covered_at(self, terms: Asked, positions: Positions) -> Floats:
+    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats:
         self._reader.fetch(positions)
         weights = self._term_weights(_weigh(terms))
         known, tfs = self._term_counts(_weigh(terms), positions)
@@ -135,7 +135,7 @@ class BM25Query:
         shares[known] = (tfs > 0) @ weights
         return shares / max(float(weights.sum()), 1e-9)
 
-    def ideal(self, terms: Asked) -> float:
+    def ideal(self, terms: TermWeights) -> float:
         return float(self._term_weights(_weigh(terms)).sum() * self._formula.ceiling(self._scoring.k1))
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
@@ -143,7 +143,7 @@ class BM25Query:
         self._search(keys.values(), [])
         return {term: self._df[key] for term, key in keys.items()}
 
-    def knows(self, terms: Asked) -> bool:
+    def knows(self, terms: TermWeights) -> bool:
         return any(self.frequency(list(terms)).values())
 
     def _bound(self, server_scores: Floats, scores: Floats) -> float:
@@ -299,7 +299,7 @@ def _depth(k: int) -> int:
     return min(max(DEEPER * k, LEAST_DEPTH), WINDOW)
 
 
-def _weigh(terms: Asked) -> dict[int, float]:
+def _weigh(terms: TermWeights) -> dict[int, float]:
     """The keys of terms, each with its number of occurrences or its weight."""
     weights = terms if isinstance(terms, Mapping) else Counter(terms)
     return {term_key(term): float(weight) for term, weight in weights.items()}

@@ -42,6 +42,7 @@ class ClusterSnapshot(PassageReader):
     """A corpus as it is now. It is not isolated: what is removed meanwhile is no longer found."""
 
     generation = None
+    can_share_threads = False  # it collects what it has read
 
     def __init__(
         self, cluster: Cluster, base: str, config: Config, embedder: Callable[[], Embedder | None], last_size: LastSize

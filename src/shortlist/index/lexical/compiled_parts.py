@@ -41,7 +41,7 @@ class CompiledParts:
         self._parts, self._scoring, self._average = parts, scoring, average
         self._count, largest = len(parts), max(parts, key=lambda part: part.postings.size, default=None)
         self._largest = largest.postings.size if largest else 0
-        self._rooms = largest.rooms if largest else []
+        self._scratch = largest.scratch if largest else []
         self._kept: list[Any] = []  # what C has pointers to, and a part may replace
         self._numbers = kernel_numbers(scoring, average)
         self._structs = [self._describe(part) for part in parts]
@@ -106,15 +106,15 @@ class CompiledParts:
         self._ensure_bounds()
         values, parts, results = array("d", weights), array("d", shares), ctypes.c_void_p()
         try:
-            room = self._rooms.pop()
+            scratch = self._scratch.pop()
         except IndexError:
-            room = self._make_room()
+            scratch = self._make_scratch()
         count = self._loops.rank(
             self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
-            len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room[1],
+            len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), scratch[1],
             self._largest, ctypes.byref(results),
         )  # fmt: skip
-        self._rooms.append(room)
+        self._scratch.append(scratch)
         found = np.frombuffer(ctypes.string_at(results, _SCORED.itemsize * count) if count else b"", _SCORED)
         self._loops.release(results)
         return Ranking(found["place"].copy(), found["score"].copy()), found["covered"].tolist()
@@ -166,11 +166,11 @@ class CompiledParts:
                 struct.impacts = at(impacts.values, np.uint8)  # the last one: with it, `look_at` uses all of them
             self._has_prepared = True
 
-    def _make_room(self) -> tuple[Any, int]:
+    def _make_scratch(self) -> tuple[Any, int]:
         """Memory for a query to work in, and its address; used again by later queries."""
-        room = np.empty(self._loops.room_bytes(self._largest), np.uint8)
-        self._loops.clear_room(room.ctypes.data, self._largest)
-        return room, room.ctypes.data
+        scratch = np.empty(self._loops.room_bytes(self._largest), np.uint8)
+        self._loops.clear_room(scratch.ctypes.data, self._largest)
+        return scratch, scratch.ctypes.data
 
 
 def _address(buffer: array[Any]) -> int:

@@ -15,7 +15,7 @@ from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
-from shortlist.index.text.query_terms import Asked, QueryTerms
+from shortlist.index.text.query_terms import QueryTerms, TermWeights
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _can_be_names(words: Sequence[str]) -> list[bool]:
     return [word not in STOP_WORDS or len(words) == 1 for word in words]
 
 
-class Found(NamedTuple):
+class LocatedTerms(NamedTuple):
     """The terms of a query: where they are, in how many passages, and their weights (idf times count)."""
 
     spans: Any  # as the parts have it
@@ -59,7 +59,7 @@ class Found(NamedTuple):
 class FoundTerms(dict[str, float]):
     """The terms of a query with their counts or weights, and where they are in one index."""
 
-    def __init__(self, terms: Mapping[str, float], found: Found) -> None:
+    def __init__(self, terms: Mapping[str, float], found: LocatedTerms) -> None:
         super().__init__(terms)
         self.found = found
 
@@ -84,7 +84,7 @@ class Lexical:
     def _loops(self) -> CompiledParts:
         return CompiledParts(self.parts, self.scoring, self.average)
 
-    def rank(self, query: str | Asked, k: int, allowed: Mask | None = None) -> Ranking:
+    def rank(self, query: str | TermWeights, k: int, allowed: Mask | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""
         found = self._find(self.analyzer.terms(query) if isinstance(query, str) else query)
         if self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO:
@@ -96,11 +96,11 @@ class Lexical:
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
 
-    def scores_at(self, terms: Asked, positions: Positions) -> Floats:
+    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
         return self._look_at(self._find(terms), positions)
 
-    def covered_at(self, terms: Asked, positions: Positions) -> Floats:
+    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
         wanted = positions.tolist()
@@ -108,22 +108,22 @@ class Lexical:
             self._look_at(found, positions)
         return np.array([found.covered[position] for position in wanted]) / max(sum(found.shares), 1e-9)
 
-    def _look_at(self, found: Found, positions: Positions) -> Floats:
+    def _look_at(self, found: LocatedTerms, positions: Positions) -> Floats:
         scores, covered = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
         found.covered.update(zip(positions.tolist(), covered, strict=True))
         return scores
 
-    def scores(self, terms: Asked, allowed: Mask | None = None) -> Floats:
+    def scores(self, terms: TermWeights, allowed: Mask | None = None) -> Floats:
         """The score of every position, 0 for a passage that has none of the terms, is deleted or is not allowed."""
         return self._scores(self._find(terms), allowed)
 
-    def _scores(self, found: Found, allowed: Mask | None) -> Floats:
+    def _scores(self, found: LocatedTerms, allowed: Mask | None) -> Floats:
         scores = self._loops.score_all(found.spans, self._normalized(found))
         if allowed is not None:
             scores[~allowed] = 0.0
         return scores
 
-    def _normalized(self, found: Found) -> list[float]:
+    def _normalized(self, found: LocatedTerms) -> list[float]:
         """The weights of terms in scores; for cosine, those of a query vector of length 1."""
         if not self._formula.is_cosine:
             return found.weights
@@ -139,7 +139,7 @@ class Lexical:
         idf = np.array(self._weigh(keys.tolist(), [1.0] * len(keys)).idf)
         self._loops.set_vector_lengths([idf[np.searchsorted(keys, part.postings.keys)] for part in self.parts])
 
-    def ideal(self, terms: Asked) -> float:
+    def ideal(self, terms: TermWeights) -> float:
         """The most that a passage with all these terms could score, including terms that are in no passage."""
         ceiling = self._formula.ceiling(self.scoring.k1)
         return 1.0 if ceiling == math.inf else sum(self._find(terms).weights) * ceiling
@@ -149,7 +149,7 @@ class Lexical:
         distinct = list(dict.fromkeys(terms))
         return dict(zip(distinct, self._find(distinct).df, strict=True))
 
-    def knows(self, terms: Asked) -> bool:
+    def knows(self, terms: TermWeights) -> bool:
         """Whether any passage has any of these terms."""
         return any(self._find(terms).df)
 
@@ -164,15 +164,15 @@ class Lexical:
         weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
         return FoundTerms(query.weights, found), FoundTerms(query.counts, found._replace(weights=weights))
 
-    def _find(self, terms: Asked) -> Found:
+    def _find(self, terms: TermWeights) -> LocatedTerms:
         if isinstance(terms, FoundTerms):
             return terms.found
         counts = terms if isinstance(terms, Mapping) else Counter(terms)
         return self._weigh(list(map(term_key, counts)), counts.values())
 
-    def _weigh(self, keys: Sequence[int], counts: Iterable[float]) -> Found:
+    def _weigh(self, keys: Sequence[int], counts: Iterable[float]) -> LocatedTerms:
         """Where the terms with these keys are, and their weights; each counts as often as given."""
         spans, df = self._loops.find(keys)
         idf = [self._formula.idf(self.live, min(n, self.live)) if self.live else 0.0 for n in df]
         weights = [count * one for count, one in zip(counts, idf, strict=True)]
-        return Found(spans, df, idf, weights, weights, {})
+        return LocatedTerms(spans, df, idf, weights, weights, {})

@@ -110,7 +110,7 @@ class Part:
         # Of the compiled loops, shared by all copies: its description, a filter of its names, and memory to work in.
         self.struct: Any = None
         self.name_filter: NDArray[np.uint64] | None = None
-        self.rooms: list[tuple[Any, int]] = []
+        self.scratch: list[tuple[Any, int]] = []
         self._impacts = impacts
 
     def without(self, gone: NDArray[np.int64], offset: int | None = None) -> Part:
@@ -129,7 +129,7 @@ class Part:
     def detach(self) -> Part:
         """A copy without what the compiled loops have, which cannot leave this process."""
         part = copy(self)
-        part.struct, part.name_filter, part.rooms = None, None, []
+        part.struct, part.name_filter, part.scratch = None, None, []
         return part
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from shortlist.index.text.analyzers import Analyzer
 
 # The terms of a query: each counts as often as it occurs, or by its weight.
-Asked = Sequence[str] | Mapping[str, float]
+TermWeights = Sequence[str] | Mapping[str, float]
 
 _words = json.loads(Path(__file__).with_name("query_words.json").read_text("utf-8"))
 WEIGHTS = dict.fromkeys(_words["requesting"].split(), 0.4) | dict.fromkeys(_words["joining"].split(), 0.2)

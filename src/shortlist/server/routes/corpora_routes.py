@@ -49,7 +49,7 @@ class ServedCorpora:
     def __init__(self, catalog: CatalogStore, only: Collection[str] | None, learning: Learning = "on") -> None:
         self._catalog = catalog
         self._only = only
-        self._learning = learning
+        self._learning: Learning = learning
 
     def names(self) -> list[str]:
         return [NAME, *(name for name in (registry.names() if self._only is None else self._only) if name != NAME)]
@@ -62,9 +62,7 @@ class ServedCorpora:
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
-        corpus = open_named(name, can_build=False)
-        corpus.learning = self._learning
-        return corpus
+        return open_named(name, can_build=False, learning=self._learning)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may contain slashes, so any /documents/ in the path may separate them."""

@@ -237,9 +237,8 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
 
     def make() -> Managers:
         shown = AgentCorpora(corpora, all_stored=only is None)
-        collection = Collection(
-            Gateway(configuration), shown, with_skills=only is None or SKILLS in only, learning=settings.usage.learn
-        )
+        with_skills, learning = only is None or SKILLS in only, settings.usage.learn
+        collection = Collection(Gateway(configuration), shown, with_skills=with_skills, learning=learning)
         options = {"k": answers.top_k, "threshold": answers.threshold}
         return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
