@@ -1,4 +1,4 @@
-"""A configuration of many servers and tools, none of which is started, and the tokens of what an agent reads of them."""
+"""A configuration of many servers, none of which is started, and the tokens of what an agent reads of their tools."""
 
 from __future__ import annotations
 
