@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from shortlist.mcp.gateway import upstream
+from shortlist.mcp_client import stdio_transport
 from tests.mcp.conftest import Servers, own_home, servers, start
 from tests.mcp_client.authorization import Protected, configure, open_with, protected_server, visit
 
@@ -19,3 +21,9 @@ def notes(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Protect
         configure(servers, url=protected.url)
         open_with(monkeypatch, visit)
         yield protected
+
+
+@pytest.fixture
+def quick_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream, "MOST_FAILURES", 1)
+    monkeypatch.setattr(stdio_transport, "LONGEST_LINE_BYTES", 1 << 20)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shortlist.mcp.gateway import upstream
-from shortlist.mcp_client import stdio_transport
 from tests.mcp.conftest import WEATHER, Agent, Servers, tool, until, with_agent
 from tests.mcp.gateway.test_tool_checks import discover_and_status
 
@@ -19,12 +17,6 @@ FLOODS = {
         "2000 lines in less than 10 seconds",
     ),
 }
-
-
-@pytest.fixture
-def quick_to_give_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream, "MOST_FAILURES", 1)
-    monkeypatch.setattr(stdio_transport, "LONGEST_LINE_BYTES", 1 << 20)
 
 
 @pytest.mark.usefixtures("quick_to_give_up")
