@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import report
-from bench.context import count_tokens
+from tests.mcp.many_servers import count_tokens
 
 ROUNDS = 5
 CALLS = 30  # in each round

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from bench import report
-from bench.context import make_servers
+from tests.mcp.many_servers import make_servers
 
 ROOT = Path(__file__).parents[1]
 RUNS = 25

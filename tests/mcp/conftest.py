@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from mcp import Client
 from mcp_types import CallToolResult, TextContent
 
+import shortlist
 from shortlist.cli import run
 from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
@@ -220,3 +221,24 @@ def begin_session(client: TestClient) -> str:
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     answer = client.post("/mcp", json=REQUEST | {"method": "initialize", "params": params}, headers=HEADERS)
     return str(answer.headers["mcp-session-id"])
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> str:
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "leave.md").write_text(
+        "# Leave\n\nEmployees have 28 days of leave a year.\n\n# Notice\n\nThree months.\n"
+    )
+    (folder / "long.md").write_text("".join(f"Paragraph {n} describes the canteen.\n\n" for n in range(2000)))
+    shortlist.build(shortlist.CorpusSource.from_files(folder), "handbook").close()
+    return "handbook"
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    folder = tmp_path / ".claude" / "skills" / "deploy"
+    folder.mkdir(parents=True)
+    (folder / "check.sh").write_text("true\n")
+    (folder / "SKILL.md").write_text("---\nname: deploy\ndescription: Bring a release to production.\n---\n\nRun it.\n")
+    return folder

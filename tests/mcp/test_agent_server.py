@@ -21,7 +21,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import shortlist
-from bench.context import SERVERS, TOOLS, fill_catalog, make_servers
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client.project_trust import trust
@@ -41,6 +40,7 @@ from tests.mcp.conftest import (
     until,
     with_agent,
 )
+from tests.mcp.many_servers import SERVERS, TOOLS, fill_catalog, make_servers
 from tests.mcp.test_agent_tools import ACTS, written
 from tests.server.conftest import Service
 

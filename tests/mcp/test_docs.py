@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from bench.context import _tokens, make_servers
 from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.mcp import agent_tools, long_results, skill_resources
@@ -33,6 +32,7 @@ from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
 from tests.mcp.conftest import WEATHER, Servers
+from tests.mcp.many_servers import compare_tokens, make_servers
 from tests.mcp.test_agent_server import environment
 from tests.pages import read_blocks, read_page
 from tests.server.conftest import Service
@@ -98,7 +98,7 @@ def test_every_block_runs_and_prints_what_is_shown(
                     capsys.readouterr()
                     assert run(arguments) == 0, capsys.readouterr()
                     printed = capsys.readouterr().out
-            elif language == "console" and "mcp login" not in block:  # test_sign_in.py signs in
+            elif language == "console" and "mcp login" not in block:  # test_browser_sign_in.py signs in
                 command, *lines, question = block.splitlines()
                 helper = {"command": "npx", "args": ["-y", "helper-server", "--access-token", "abc"]}
                 helper["env"] = {"API_KEY": "${HELPER_KEY}"}  # type: ignore[assignment]
@@ -111,7 +111,7 @@ def test_every_block_runs_and_prints_what_is_shown(
 
 
 def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
-    counted = _tokens(make_servers(tmp_path)[1])
+    counted = compare_tokens(make_servers(tmp_path)[1])
     ours, theirs = counted["tokens of our tool definitions"], counted["tokens of all schemas upstream"]
     assert f"They cost {ours:,} tokens" in PROSE
     assert f"cost {theirs:,}: {counted['ratio']} times as many" in PROSE

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+import webbrowser
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
+import pytest
 import uvicorn
 from mcp import MCPError
 from mcp.server.auth.provider import (
@@ -29,6 +32,8 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
+
+from tests.mcp.conftest import Servers, run_command
 
 SCOPES = ["notes:read", "notes:write"]
 
@@ -201,3 +206,33 @@ def _serve(app: Any, sock: socket.socket) -> Iterator[None]:
 def visit(url: str) -> httpx2.Response:
     """What a browser does with an authorization URL, for a user who is known there."""
     return httpx2.get(url, follow_redirects=True)
+
+
+def configure(servers: Servers, **entry: Any) -> None:
+    servers.entries["notes"] = entry
+    servers.write()
+
+
+def open_with(monkeypatch: pytest.MonkeyPatch, browse: Callable[[str], Any]) -> None:
+    def open_browser(url: str) -> bool:
+        threading.Thread(target=browse, args=(url,), daemon=True).start()
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_browser)
+
+
+def log_in(servers: Servers, *options: str) -> str:
+    """The output of a sign-in that succeeds."""
+    code, text = try_log_in(servers, *options)
+    assert code == 0, text
+    return text
+
+
+def try_log_in(servers: Servers, *options: str) -> tuple[int, str]:
+    return run_command("mcp", "login", "notes", "--config", str(servers.config), *options)
+
+
+def status_of(servers: Servers) -> dict[str, Any]:
+    code, text = run_command("mcp", "status", "--refresh", "--json", "--config", str(servers.config))
+    assert code == 0
+    return dict(json.loads(text)["servers"][0])

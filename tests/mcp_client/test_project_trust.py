@@ -20,14 +20,11 @@ import pytest
 from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.server.lowlevel import Server
 from starlette.types import Receive, Scope, Send
 
 from shortlist import CorpusSource, Problem
 from shortlist.cli import run
 from shortlist.cli.output import Output
-from shortlist.mcp.agent_server import AgentActions, make_server
-from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client import project_trust
@@ -37,6 +34,8 @@ from shortlist.server.service_settings import load_settings
 from tests.index.engines.conftest import listening
 from tests.mcp.conftest import WAIT_SECONDS, WEATHER, Agent, Upstream, ask, post, run_command, tool, until, with_agent
 from tests.mcp.test_agent_server import environment
+
+pytestmark = pytest.mark.process
 
 TOKEN = "value-of-the-variable-of-the-user"
 
@@ -440,41 +439,3 @@ def test_a_server_runs_where_the_gateway_was_started_unless_it_says_otherwise(
         return [await agent.call(f"{name}/where") for name in servers]
 
     assert with_agent(Gateway(GatewayConfig()), talk) == [str(work), str(tmp_path / "home"), str(work / "sub")]
-
-
-def test_the_roots_of_the_client_reach_servers_and_without_any_the_working_directory_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mcp_types import ListRootsResult, Root, RootsListChangedNotification
-
-    work = tmp_path / "work"
-    work.mkdir()
-    entry = Upstream(tmp_path, "here").offers(tool("roots")).entry
-    config = tmp_path / "servers.json"
-    config.write_text(json.dumps({"mcpServers": {"here": entry}}))
-    monkeypatch.chdir(work)
-    roots = ["file:///first", "file:///second"]
-
-    async def listed(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in roots])
-
-    def ours() -> Server[Any]:
-        return make_server(AgentActions(Collection(Gateway(GatewayConfig([config])), StoredCorpora()), lambda: None))
-
-    async def main() -> None:
-        async with Client(ours(), mode="legacy", list_roots_callback=listed) as client:
-            agent = Agent(client)
-            assert json.loads(await agent.call("here/roots")) == ["file:///first", "file:///second"]
-            roots[:] = ["file:///third"]
-            await client.session.send_notification(RootsListChangedNotification())
-            for _ in range(200):
-                if json.loads(await agent.call("here/roots")) == ["file:///third"]:
-                    break
-                await asyncio.sleep(0.05)
-            else:
-                raise AssertionError("the new roots never came")
-        for mode in ("legacy", "auto"):
-            async with Client(ours(), mode=mode) as client:
-                assert json.loads(await Agent(client).call("here/roots")) == [work.as_uri()]
-
-    asyncio.run(main())

@@ -20,7 +20,7 @@ import shortlist
 from shortlist.mcp_client.server_watcher import SHELL, WATCH, ServerWatcher, can_wait
 from tests.mcp.conftest import WAIT_SECONDS, _is_alive
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 
 # A server that never answers, ignores the end of its input and SIGTERM, and has started another process.
 DEAF = """

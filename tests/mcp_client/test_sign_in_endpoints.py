@@ -17,8 +17,9 @@ from shortlist.mcp_client import browser_sign_in
 from shortlist.mcp_client.sign_in_endpoints import check_endpoint
 from tests.index.engines.conftest import listening
 from tests.mcp.conftest import Servers
-from tests.mcp_client.authorization import protected_server, visit
-from tests.mcp_client.test_browser_sign_in import configure, log_in, open_with, try_log_in
+from tests.mcp_client.authorization import configure, log_in, open_with, protected_server, try_log_in, visit
+
+pytestmark = pytest.mark.process
 
 CANARY = "canary-of-an-internal-service"
 

@@ -18,7 +18,10 @@ from starlette.routing import Mount, Route
 
 import shortlist
 from shortlist import InputError
+from tests.mcp import conftest as gateway_tests
 from tests.mcp.conftest import HEADERS, REQUEST, WAIT_SECONDS, WEATHER, Servers
+
+own_home, servers = gateway_tests.own_home, gateway_tests.servers  # fixtures
 
 TOKEN = "s3cret-token"
 ALLOWED = {"Authorization": f"Bearer {TOKEN}"}

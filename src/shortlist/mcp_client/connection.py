@@ -21,7 +21,6 @@ from shortlist.mcp_client.config_files import user_files
 from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.mcp_client.server_failures import StderrTail
 from shortlist.mcp_client.stdio_transport import LONGEST_LINE_BYTES, run_server
-from shortlist.mcp_client.stored_sign_in import StoredSignIn
 
 MOST_ENTRIES = 10_000  # of a list
 
@@ -59,10 +58,12 @@ async def connect(
     Requests to a URL are authorized by `auth`, by default with the stored sign-in unless a header is configured.
     What the SDK logs in this context is dropped.
     """
-    _silence_logs()
     headers = dict(server.headers)
     if server.url and auth is None and not any(name.lower() == "authorization" for name in headers):
+        from shortlist.mcp_client.stored_sign_in import StoredSignIn  # noqa: PLC0415  # most servers need none
+
         auth = StoredSignIn(server)
+    _silence_logs()
     async with AsyncExitStack() as stack:
         if server.is_sse:
             transport: Any = sse_client(server.url, headers=headers, auth=auth)

@@ -10,12 +10,22 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
+from shortlist._environment import GATEWAY
 from shortlist.cli import run
 from shortlist.errors import SourceError
 from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
-from tests.mcp.conftest import Agent, Servers, text_of, tool, until, with_agent
+from shortlist.mcp_client.project_trust import trust
+from tests.mcp.conftest import WEATHER, Agent, Servers, text_of, tool, until, with_agent
+
+ARGUMENTS = {
+    "after its flag": ["--access-token", "s3cr3t-of-the-shop"],
+    "with its flag": ["--api-key=s3cr3t-of-the-shop"],
+    "in an address": ["postgresql://ada:s3cr3t-of-the-shop@db.example/shop"],
+    "by its shape": ["ghp_s3cr3tOfTheShop1234567890abcdefgh"],
+}
+
 
 READ = {"annotations": {"readOnlyHint": True}}
 GET, LIST, DROP = tool("get_issue") | READ, tool("list_issues") | READ, tool("drop_database")
@@ -182,3 +192,129 @@ def test_a_rule_reports_the_tools_that_it_matches_today(
     assert [one.name for one in Gateway(GatewayConfig()).catalog.list_offered()] == ["get_issue"]
     assert run(["mcp", "allow", "hub/drop_*", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["matches"] == {"hub/drop_*": ["hub/drop_database"]}
+
+
+def test_allow_and_deny_lists_decide_which_tools_are_offered(servers: Servers) -> None:
+    tools = [tool(name) for name in ("read_file", "write_file", "delete_file", "format_disk")]
+    servers.add("disk", *tools, allow=["*_file"], deny=["delete_*"])
+    servers.add("other", *tools, disabledTools=["*_file"])
+
+    async def talk(agent: Agent) -> list[int]:
+        await agent.find("file")
+        for name in ("disk/delete_file", "disk/format_disk", "other/read_file"):
+            assert "There is no tool" in await agent.error("call", tool=name)
+        return [row["tools"] for row in (await agent("status"))["servers"]]
+
+    gateway = servers.gateway()
+    assert with_agent(gateway, talk) == [2, 1]
+    assert sorted(gateway.catalog.tools) == ["disk/read_file", "disk/write_file", "other/format_disk"]
+    servers.entries["disk"]["deny"] = ["write_*"]  # known on disk, and no longer wanted
+    servers.entries["disk"].pop("allow")
+    servers.write()
+    assert sorted(servers.gateway().catalog.tools)[0] == "disk/read_file"
+
+
+def test_secrets_of_the_environment_appear_in_no_message_and_no_file(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SHOP_KEY", "s3cr3t-of-the-shop")
+    complaint = {"complain": "cannot log in with s3cr3t-of-the-shop\n"}
+    servers.add("shop", tool("refuse"), tool("die"), behavior=complaint, env={"API_KEY": "${SHOP_KEY}"})
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> list[str]:
+        await agent.find("refuse")
+        output = [await agent.error("call", tool="refuse"), await agent.error("call", tool="die")]
+        return [*output, json.dumps(await agent("status"))]
+
+    output = with_agent(gateway, talk)
+    assert output[0].endswith("no, for the key is ***")
+    stored = "".join(
+        path.read_text("utf-8", "replace") for path in Path(os.environ["SHORTLIST_DATA_DIR"]).rglob("*.json")
+    )
+    assert "s3cr3t" not in "".join(output) + caplog.text + stored + repr(gateway.catalog.servers)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS.values(), ids=ARGUMENTS)
+def test_secrets_among_the_arguments_are_hidden_when_the_server_prints_them(
+    servers: Servers, caplog: pytest.LogCaptureFixture, arguments: list[str]
+) -> None:
+    shop = servers.add("shop", behavior={"complain": f"cannot log in with {arguments[-1]}\n", "tools": "none"})
+    servers.entries["shop"]["args"] = [*shop.entry["args"], *arguments]
+    servers.write()
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> str:
+        await agent("discover", query="anything")
+        await until(lambda: gateway.status()[0].get("problem"))
+        return json.dumps(await agent("status"))
+
+    output = with_agent(gateway, talk)
+    assert "cannot log in with" in output
+    assert "s3cr3t" not in output + caplog.text + repr(gateway.catalog.servers)
+
+
+def test_short_values_of_the_environment_do_not_garble_messages(servers: Servers) -> None:
+    complaint = {"complain": "information: no server is online\n", "tools": "none"}
+    servers.add("shop", behavior=complaint, env={"MODE": "no", "LEVEL": "info", "LINE": "on", "API_KEY": "server"})
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> None:
+        await agent("discover", query="anything")
+        await until(lambda: "It said: information: no server is online" in gateway.status()[0].get("problem", ""))
+
+    with_agent(gateway, talk)
+
+
+def test_a_server_whose_secret_is_not_set_is_reported_and_the_others_work(servers: Servers) -> None:
+    servers.add("weather", WEATHER)
+    servers.entries["shop"] = {"command": "shop", "env": {"KEY": "${NO_SUCH_VARIABLE}"}}
+    servers.write()
+
+    async def talk(agent: Agent) -> None:
+        assert await agent.find("rain in the city") == ["weather/get_forecast"]
+        rows = {row["name"]: row for row in (await agent("status"))["servers"]}
+        assert rows["shop"]["state"] == "broken"
+        assert "NO_SUCH_VARIABLE" in rows["shop"]["problem"]
+
+    with_agent(servers.gateway(), talk)
+
+
+def test_our_own_entry_is_skipped_however_it_is_written(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers.entries = {
+        "shortlist": {"command": "/usr/bin/shortlist", "args": ["mcp"]},
+        "ours": {"command": "python", "args": ["-m", "shortlist", "mcp", "--config", "x"]},
+        "by-uv": {"command": "uvx", "args": ["--from", "shortlist[mcp]", "shortlist", "mcp"]},
+    }
+    weather = servers.add("weather", WEATHER, behavior={"name": "shortlist"})
+    found = GatewayConfig([servers.config]).read()
+    assert [server.name for server in found.servers] == ["weather"]
+    assert found.servers[0].env[GATEWAY] == "1"
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> None:
+        await agent("discover", query="rain")
+        await until(lambda: "it is shortlist itself" in gateway.status()[0].get("problem", ""))
+
+    with_agent(gateway, talk)
+    assert weather.starts
+    monkeypatch.setenv(GATEWAY, "1")
+    assert GatewayConfig([servers.config]).read().servers == ()
+
+
+def test_the_usual_files_are_read_ours_first_and_a_broken_one_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"
+    own.parent.mkdir(parents=True)
+    own.write_text(json.dumps({"mcpServers": {"a": {"command": "own"}}}))
+    project = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
+    (tmp_path / ".mcp.json").write_text(project)
+    trust(tmp_path / ".mcp.json", project.encode())
+    (tmp_path / "home" / ".claude.json").write_text("{broken")
+    found = GatewayConfig().read()
+    assert [(server.name, server.command) for server in found.servers] == [("a", "own"), ("b", "y")]
+    (problem,) = found.problems
+    assert ".claude.json cannot be read" in problem.reason
+    with pytest.raises(SourceError, match="cannot be read"):
+        GatewayConfig([tmp_path / "home" / ".claude.json"]).read()
