@@ -1,4 +1,4 @@
-// The results of an evaluation or a check, or what stands in their place.
+// The results of an evaluation or a check, or what is shown instead of them.
 
 import { ServiceError } from "../core/api.js";
 import { h } from "../core/dom.js";

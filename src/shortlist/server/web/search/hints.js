@@ -1,4 +1,4 @@
-// What stands in place of results: hints and sample queries, advice, or a button to try again.
+// What is shown instead of results: hints and sample queries, advice, or a button to try again.
 
 import { h, put } from "../core/dom.js";
 import { empty, retryButton } from "../core/messages.js";
