@@ -7,7 +7,7 @@ from shortlist.index.text.analyzers import get_analyzer
 
 
 def test_coverage_is_the_share_of_the_weight_of_a_question() -> None:
-    question = read_question("How tall is the old tower?", get_analyzer(), lambda terms: {}, 1)
+    question = read_question("How tall is the castle tower?", get_analyzer(), lambda terms: {}, 1)
     assert question.kind == "number"
     assert coverage(question, frozenset(question.weights)) == 1.0
     assert coverage(question, frozenset(["tower"])) == 0.5
