@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import shortlist
 from shortlist import (
     REFUSAL,
-    Corpus,
-    Document,
     InputError,
     LLMError,
     Reply,
@@ -27,30 +23,6 @@ MOONS = {
     "mars.txt": "Mars has two moons, Phobos and Deimos. They were discovered in 1877 by Asaph Hall.",
     "venus.txt": "Venus has no moons. A day on Venus is longer than its year.",
 }
-
-
-class Angles:
-    """An embedder whose cosines are known: the query lies at 0, each text at the angle that it says."""
-
-    name, dim = "angles", 2
-
-    def encode_query(self, text: str) -> Any:
-        return np.array([1.0, 0.0], np.float32)
-
-    def encode_documents(self, texts: Sequence[str]) -> Any:
-        cosines = np.array([float(text.split()[-1]) for text in texts])
-        return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
-
-
-@pytest.fixture
-def angles() -> Corpus:
-    documents = [Document(f"{at}.txt", "", f"cosine {cosine}") for at, cosine in enumerate((0.9, 0.5, 0.31, 0.29, 0.1))]
-    return shortlist.build(documents, in_memory=True, embedder=Angles())
-
-
-def far(texts: Sequence[str]) -> NDArray[np.float32]:
-    """A model that takes questions for something else than their answers."""
-    return np.array([[1.0, 0.0] if "?" in text else [0.1, 0.99] for text in texts], dtype=np.float32)
 
 
 LAMPS = {
