@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from shortlist import REFUSAL, Answer, CorpusSource, Evidence, ScriptedLLM, agent_ask, ask, build
-from shortlist.answer import verification
-from shortlist.answer.answer_stream import AnswerStream
 from shortlist.answer.claims.assessment import Assessment, Statement, assess
-from shortlist.answer.verification import Verifier, verify
 from tests.answer.claim_cases import DOCUMENTS, SECTIONS, read_section
 
 # What the rules do not find: these take words from the right passage and put them together wrongly.
@@ -241,47 +238,3 @@ def test_without_a_title_a_passage_may_not_name_its_subject() -> None:
     named = Evidence(1, "", "", "", "Jane Doe was born in London.", 1.0)
     assert assess(Statement(claim, (named,))).support == "unsupported"
     assert assess(Statement(claim, (named,)), lambda *_: 0.9).support == "supported"
-
-
-def test_dropped_sentences_say_what_is_missing_and_where_they_stood() -> None:
-    item = Evidence(1, "leave.md", "leave.md", "whole", PASSAGE, 1.0, name="Leave")
-    supported = "Ada Byron founded it [leave.md]."
-    reply = f"Bob did [leave.md]. {supported} It is 7 [leave.md]. It is closed. She leads it [leave.md]."
-    found = verify(reply, [item])
-    assert [(one.missing, one.before) for one in found.dropped] == [("bob", 0), ("7", 1), ("", 1)]
-    assert [one.support for one in found.claims] == ["supported", "quoted"]
-    kept = verify(reply, [item], keep_unsupported=True)
-    assert [(one.support, one.missing) for one in kept.claims] == [
-        ("unsupported", "bob"), ("supported", ""), ("unsupported", "7"), ("quoted", "")
-    ]  # fmt: skip
-    assert [(one.text, one.before) for one in kept.dropped] == [("It is closed.", 3)]
-
-
-@pytest.mark.parametrize(("keep", "expected"), [(False, 2), (True, 3)])
-def test_a_sentence_is_streamed_once_it_is_verified(keep: bool, expected: int) -> None:
-    item = Evidence(1, "leave.md", "leave.md", "whole", PASSAGE, 1.0, name="Leave")
-    streamed: list[str] = []
-    stream = AnswerStream(Verifier([item], keep_unsupported=keep), streamed.append)
-    reply = "Ada Byron founded it [leave.md]. It is 7 [leave.md]. She leads it [leave.md]. "
-    for at in range(0, len(reply), 5):
-        stream.add(reply[at : at + 5])
-    stream.finish(verify(reply, [item], keep_unsupported=keep).text)
-    assert len(streamed) == expected
-    assert "".join(streamed) == verify(reply, [item], keep_unsupported=keep).text
-
-
-@pytest.mark.parametrize("asking", [ask, agent_ask])
-def test_a_streamed_sentence_is_assessed_once(asking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assessed: list[str] = []
-
-    def count(statement: Statement, rate: Any = None) -> Assessment:
-        assessed.append(statement.text.strip())
-        return assess(statement, rate)
-
-    monkeypatch.setattr(verification, "assess", count)
-    sentences = ["Ada Byron founded it [a.md:whole].", "It is 7 [a.md:whole].", "She leads it [a.md:whole]."]
-    streamed: list[str] = []
-    llm = ScriptedLLM(" ".join(sentences))
-    answer: Answer = asking({"a.md": PASSAGE}, "Who founded the company?", llm, on_text=streamed.append)
-    assert len(streamed) == len(answer.sentences) == 2
-    assert sorted(assessed) == sorted(one.replace("[a.md:whole]", "") for one in sentences)

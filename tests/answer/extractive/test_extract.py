@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from shortlist import REFUSAL, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
-from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.extractive.signals import read_question
-from shortlist.answer.extractive.units.splitting import split_units
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Claim, Evidence
@@ -111,72 +109,6 @@ def test_the_likelihood_is_the_logistic_of_the_weighed_signs() -> None:
     assert answer_probability(dict.fromkeys(WEIGHTS, 0.0) | {"covered": 1.0}) > answer_probability(
         dict.fromkeys(WEIGHTS, 0.0)
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
-        ("Dr. Hall met J. Smith, e.g. at No. 5. He left.", ["Dr. Hall met J. Smith, e.g. at No. 5.", "He left."]),
-        ("Is it so? No. For some it is.", ["Is it so?", "No.", "For some it is."]),
-        ("It cost 3.5 million. (It was much.) Yes.", ["It cost 3.5 million.", "(It was much.)", "Yes."]),
-        ("It is free. **Large items** are not.", ["It is free.", "**Large items** are not."]),
-        ("一つ。二つ！三", ["一つ。", "二つ！", "三"]),
-        ("  \n ", []),
-    ],
-)
-def test_a_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
-    assert [text[start:end] for start, end in split_sentences(text)] == sentences
-
-
-@given(st.text(alphabet=st.sampled_from(list("ab A.!?\n#-| 1。é:`>$()")), max_size=200), st.booleans(), st.booleans())
-def test_units_are_parts_of_the_text_in_order(text: str, begins_inside: bool, ends_inside: bool) -> None:
-    units = [
-        unit for unit in split_units(text, begins_inside=begins_inside, ends_inside=ends_inside) if unit.kind != "list"
-    ]
-    last = 0
-    for unit in units:
-        assert last <= unit.start < unit.end
-        if not unit.cells and "\n" not in unit.text:
-            assert unit.text == " ".join(text[unit.start : unit.end].split())
-        last = unit.end
-
-
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("# Title\nText of it.\n\n- one\n- two", "heading sentence list label label"),
-        ("| a | b |\n|---|---|\n| c | d |", "heading row"),
-        ("Title\n=====\n\nText of it.", "heading sentence"),
-        ("Run this:\n\n```sh\nmake all\n```\nIt builds.", "sentence code sentence"),
-        ("Run this:\n\n    make all\n\nIt builds.", "sentence code sentence"),
-        (">>> 1 + 1\n2\n\nThis adds.", "code sentence"),
-        ("$ ls -l\ntotal 0\n\nThis lists.", "code sentence"),
-        ("os.path.join(path, *paths)\n\nJoin paths.", "signature sentence"),
-        ("int PyList_Append(PyObject *list, PyObject *item)\n\nAppend an item.", "signature sentence"),
-        ("class datetime.date(year, month,\n                    day)\n\nA date.", "signature sentence"),
-        (".. data:: NSIG\n\n   One more.\n\n.. code-block:: c\n\n   int x;", "signature sentence code"),
-        ("       -v, --verbose\n              Explain what is done.", "definition"),
-        ("-q     Be quiet.  Print nothing.\n\n-v     Be loud.", "definition sentence definition"),
-        ("Name: Ada\nBorn: 1815", "definition definition"),
-        ("OPTIONS\n       Options start with\n       a dash.", "heading sentence"),
-        ("One line is wrapped here,\n1894 being the year. Yes.", "sentence sentence"),
-        ("Is it so? It is.", "question sentence"),
-        ("It is free\n\n1. for members,\n2. if it is faulty.", "introduction list label item"),
-        ("Take these:\n\n1. One.\n\n2. Two.\n   More.\n\nDone.", "introduction list item item sentence"),
-    ],
-)
-def test_a_passage_is_split_into_units(text: str, kinds: str) -> None:
-    assert [unit.kind for unit in split_units(text)] == kinds.split()
-
-
-def test_halves_of_sentences_at_the_ends_of_a_window_are_no_answers() -> None:
-    units = split_units("of the pump. It is red. It may be", begins_inside=True, ends_inside=True)
-    assert [(unit.text, unit.is_answer) for unit in units] == [
-        ("of the pump.", False),
-        ("It is red.", True),
-        ("It may be", False),
-    ]
 
 
 DOCUMENTATION = tomllib.loads(Path(__file__).parents[1].joinpath("documentation.toml").read_text("utf-8"))["passage"]

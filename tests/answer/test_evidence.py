@@ -1,0 +1,104 @@
+"""The passages that an answer may use: those that are close enough to the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import shortlist
+from shortlist import (
+    REFUSAL,
+    Corpus,
+    Document,
+    ScriptedLLM,
+    ask,
+)
+from tests.answer.test_ask import LAMPS, MOONS
+
+
+class Angles:
+    """An embedder whose cosines are known: the query lies at 0, each text at the angle that it says."""
+
+    name, dim = "angles", 2
+
+    def encode_query(self, text: str) -> Any:
+        return np.array([1.0, 0.0], np.float32)
+
+    def encode_documents(self, texts: Sequence[str]) -> Any:
+        cosines = np.array([float(text.split()[-1]) for text in texts])
+        return np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
+
+
+@pytest.fixture
+def angles() -> Corpus:
+    documents = [Document(f"{at}.txt", "", f"cosine {cosine}") for at, cosine in enumerate((0.9, 0.5, 0.31, 0.29, 0.1))]
+    return shortlist.build(documents, in_memory=True, embedder=Angles())
+
+
+def far(texts: Sequence[str]) -> NDArray[np.float32]:
+    """A model that takes questions for something else than their answers."""
+    return np.array([[1.0, 0.0] if "?" in text else [0.1, 0.99] for text in texts], dtype=np.float32)
+
+
+def test_passages_of_cosine_030_and_more_are_shown_four_at_most(angles: Corpus) -> None:
+    llm = ScriptedLLM(*[REFUSAL] * 3)
+    answer = ask(angles, "something", llm)
+    assert [(item.source, round(item.score, 3)) for item in answer.evidence] == [
+        ("0.txt", 0.9), ("1.txt", 0.5), ("2.txt", 0.31)
+    ]  # fmt: skip
+    assert len(ask(angles, "something", llm, threshold=0.05).evidence) == 4
+    assert len(ask(angles, "something", llm, threshold=0.05, k=2).evidence) == 2
+
+
+def test_closeness_by_a_model_is_the_cosine_whatever_words_are_shared() -> None:
+    documents = [Document("hall.txt", "", "The lamp in the hall is green.")]
+    question = "Is the lamp in the hall green?"
+    for embedder, refused in (("default", False), ("light", False), (far, True)):
+        corpus = shortlist.build(documents, in_memory=True, embedder=embedder)
+        assert ask(corpus, question).refused is refused
+
+
+@pytest.mark.parametrize("embedder", ["default", "none"])
+def test_passages_with_all_words_of_a_question_differ_in_closeness_and_are_listed_by_it(embedder: str) -> None:
+    corpus = shortlist.build(LAMPS, in_memory=True, embedder=embedder)
+    evidence = ask(corpus, "Did Anna Berg make the green lamp in the hall?").evidence
+    scores = [item.score for item in evidence]
+    assert scores == sorted(scores, reverse=True)
+    assert len({round(score, 3) for score in scores}) == len(scores) >= 3
+    assert evidence[0].source == "hall"
+    assert 0.30 <= scores[-1] < scores[0] < 1
+
+
+def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus) -> None:
+    llm = ScriptedLLM()
+    answer = ask(angles, "something", llm, threshold=0.95)
+    assert (answer.text, answer.refused, answer.by, answer.evidence, llm.heard) == (REFUSAL, True, "gate", [], [])
+    assert answer.reason == "No passage is close enough: the closest is 0.txt with 0.900."
+
+
+def test_a_calibrated_floor_takes_the_place_of_the_threshold(angles: Corpus) -> None:
+    best = shortlist.search(angles, "something")[0].score
+    angles.set_threshold("auto", best)
+    assert [item.source for item in ask(angles, "something", ScriptedLLM(REFUSAL)).evidence] == ["0.txt"]
+    assert len(ask(angles, "something", ScriptedLLM(REFUSAL), threshold=0.4).evidence) == 2
+
+
+@pytest.mark.parametrize("embedder", ["default", "light", "none"])
+def test_a_question_of_something_else_is_refused_by_every_embedder_and_one_of_this_is_not(embedder: str) -> None:
+    corpus = shortlist.build(MOONS, in_memory=True, embedder=embedder)
+    assert ask(corpus, "Which enzyme splits lactose?", ScriptedLLM()).by == "gate"
+    found = ask(corpus, "Who discovered the moons of Mars?")
+    assert "Asaph Hall. [mars.txt:whole]" in found.text
+
+
+def test_a_long_text_is_shown_where_the_words_of_the_question_stand() -> None:
+    text = "Filler about nothing at all. " * 400 + "The keeper of the lighthouse was Mrs Dunn. " + "More filler. " * 400
+    answer = ask([text], "Who was the keeper of the lighthouse?", threshold=0.0)
+    (item,) = answer.evidence
+    assert item.locator.startswith("whole;offset=")
+    assert text.startswith(item.text, int(item.locator.rpartition("=")[2]))
+    assert answer.text == f"The keeper of the lighthouse was Mrs Dunn. {item.marker}"
