@@ -1,7 +1,8 @@
-# The public names. `__init__.py` loads each on first use.
+# The names of the package. `__init__.py` loads each on first use, and lists those to learn in `__all__`.
+from . import compat as compat
+from . import errors as errors
 from . import eval as eval
 from . import eval_gen as eval_gen
-from ._settings import BM25SSettings as BM25SSettings
 from .answer.agent import agent_ask as agent_ask
 from .answer.ask import ask as ask
 from .answer.chat import Chat as Chat
@@ -9,16 +10,18 @@ from .answer.llm import OpenAIChat as OpenAIChat
 from .answer.llm import ScriptedLLM as ScriptedLLM
 from .answer.memory import Memory as Memory
 from .answer.prompts import REFUSAL as REFUSAL
-from .compat.in_memory_docs import InMemoryDocs as InMemoryDocs
-from .compat.retriever import BM25SRetriever as BM25SRetriever
-from .compat.retriever import get_retriever as get_retriever
-from .compat.retriever import retrieve_documents as retrieve_documents
-from .compat.tool_index import CosineSimilarity as CosineSimilarity
-from .compat.tool_index import SearchQuery as SearchQuery
-from .compat.tool_index import SearchResult as SearchResult
-from .compat.tool_index import SimpleEmbedder as SimpleEmbedder
-from .compat.tool_index import ToolIndex as ToolIndex
-from .compat.tool_index import ToolRecord as ToolRecord
+from .compat import BM25SClient as BM25SClient
+from .compat import BM25SRetriever as BM25SRetriever
+from .compat import BM25SSettings as BM25SSettings
+from .compat import CosineSimilarity as CosineSimilarity
+from .compat import InMemoryDocs as InMemoryDocs
+from .compat import SearchQuery as SearchQuery
+from .compat import SearchResult as SearchResult
+from .compat import SimpleEmbedder as SimpleEmbedder
+from .compat import ToolIndex as ToolIndex
+from .compat import ToolRecord as ToolRecord
+from .compat import get_retriever as get_retriever
+from .compat import retrieve_documents as retrieve_documents
 from .documents import Changes as Changes
 from .documents import Document as Document
 from .documents import Passage as Passage
@@ -33,6 +36,7 @@ from .errors import EngineError as EngineError
 from .errors import InputError as InputError
 from .errors import LLMError as LLMError
 from .errors import MissingExtra as MissingExtra
+from .errors import QueryTooLong as QueryTooLong
 from .errors import RegistryDamaged as RegistryDamaged
 from .errors import ServiceError as ServiceError
 from .errors import ShortlistError as ShortlistError
@@ -70,7 +74,6 @@ from .retrieval.retrieve import search_many as search_many
 from .retrieval.select import make_llm_selector as make_llm_selector
 from .retrieval.select import register_strategy as register_strategy
 from .retrieval.select import select as select
-from .server.client import BM25SClient as BM25SClient
 from .server.mounted_gateway import gateway_app as gateway_app
 from .sources import CorpusSource as CorpusSource
 

@@ -16,15 +16,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import (
-    BM25SRetriever,
-    BM25SSettings,
-    Document,
-    InputError,
-    SourceError,
-    get_retriever,
-    retrieve_documents,
-)
+from shortlist import Document, InputError, SourceError
+from shortlist.compat import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
 from shortlist.compat import retriever as module
 from shortlist.compat.retriever import retriever_corpus
 

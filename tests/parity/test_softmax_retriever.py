@@ -322,7 +322,7 @@ def test_a8_unknown_arguments_raise(retriever: BM25SRetriever) -> None:
 
 def test_a9_variables_reach_the_shared_retriever(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from shortlist import *; print(get_retriever().get_settings())"],
+        [sys.executable, "-c", "from shortlist import get_retriever; print(get_retriever().get_settings())"],
         cwd=folder,
         env={**os.environ, "BM25S_TEMPERATURE": "0.77", "BM25S_IGNORE_ZERO": "false", "BM25S_CUTOFF": "3"},
         capture_output=True,
