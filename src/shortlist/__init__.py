@@ -1,7 +1,15 @@
 """Find the right few tools, skills and documents for an AI agent.
 
-`__all__` lists the names to learn, in the order of the pipeline. Modules beside them: `shortlist.errors` (all errors),
-`shortlist.eval` (evaluation) and `shortlist.compat` (the interfaces of earlier retrievers and registries).
+`__all__` lists the names to learn:
+
+corpora    build, open_corpus, create_corpus, delete_corpus, ingest, register, registered, unregister
+search     search, search_many, select, disclose, discover, as_tool; their settings are SearchOptions
+answers    ask, agent_ask, Chat
+seams      CorpusSource, Embedder, LLM, OpenAIChat, ScriptedLLM, register_strategy, make_llm_selector
+data       Document, Corpus, Hit, Hits, Selection, Disclosure, Discovery, Answer, Memory, AgentTool, REFUSAL
+
+Beside them are `shortlist.errors` (all errors), `shortlist.eval` (evaluation) and `shortlist.compat` (the interfaces of
+earlier retrievers and registries).
 """
 
 import importlib
@@ -18,57 +26,19 @@ __version__ = "0.2.0"
 # transformers, which some embedders use, would otherwise load TensorFlow if that is installed.
 os.environ.setdefault("USE_TF", "0")
 
-# The types and homes of all names are in __init__.pyi; each is imported on first use, so that importing the package
-# stays fast. Names that are not in __all__ still work: data types that are rarely written, and errors.
-_load, _, _ = lazy_loader.attach_stub(__name__, __file__)
+# The names and their homes are in __init__.pyi; each is imported on first use, so that importing the package is fast.
+_load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
-__all__ = [  # noqa: RUF022  # in the order of the pipeline
-    # Documents and corpora
-    "Document",
-    "CorpusSource",
-    "Corpus",
-    "build",
-    "ingest",
-    "create_corpus",
-    "open_corpus",
-    "delete_corpus",
-    "register",
-    "registered",
-    "unregister",
-    # Search
-    "search",
-    "search_many",
-    "select",
-    "disclose",
-    "discover",
-    "as_tool",
-    "register_strategy",
-    "make_llm_selector",
-    "Hit",
-    "Hits",
-    "Selection",
-    "Disclosure",
-    "Discovery",
-    "AgentTool",
-    "Embedder",
-    # Answers
-    "ask",
-    "agent_ask",
-    "Chat",
-    "Memory",
-    "Answer",
-    "REFUSAL",
-    "LLM",
-    "OpenAIChat",
-    "ScriptedLLM",
-    # Evaluation and errors
-    "eval",
-    "ShortlistError",
-    "InputError",
-    "CorpusNotFound",
-]
+# Names that work but need not be learned: modules, types that are rarely written, and errors that are rarely caught.
+_OTHERS = {
+    *("compat", "errors", "eval_gen", "gateway_app", "load_embedder", "migrate", "sign_in"),
+    *("Changes", "Evidence", "Passage", "Problem", "Reply", "Scoring"),
+    *("CorpusBusy", "CorpusDamaged", "CorpusError", "CorpusMismatch", "EmbedderError", "EngineError", "LLMError"),
+    *("MissingExtra", "QueryTooLong", "RegistryDamaged", "ServiceError", "SourceError"),
+}
+_MOVED = dict.fromkeys(compat.__all__, "shortlist.compat") | {"Ranking": "shortlist.results"}
 
-_MOVED = {name: "shortlist.compat" for name in compat.__all__} | {"Ranking": "shortlist.results"}
+__all__ = [name for name in _names if name not in _OTHERS and name not in _MOVED]
 
 
 def __getattr__(name: str) -> Any:

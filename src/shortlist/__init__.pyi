@@ -1,4 +1,4 @@
-# The names of the package. `__init__.py` loads each on first use, and lists those to learn in `__all__`.
+# The names of the package. `__init__.py` loads each on first use, and says which are in `__all__`.
 from . import compat as compat
 from . import errors as errors
 from . import eval as eval
@@ -69,6 +69,7 @@ from .results import Selection as Selection
 from .retrieval.corpus_tool import as_tool as as_tool
 from .retrieval.disclose import disclose as disclose
 from .retrieval.discover import discover as discover
+from .retrieval.options import SearchOptions as SearchOptions
 from .retrieval.retrieve import search as search
 from .retrieval.retrieve import search_many as search_many
 from .retrieval.select import make_llm_selector as make_llm_selector

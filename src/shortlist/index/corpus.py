@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pkgutil
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
+import shortlist
 from shortlist._projects import stored_name
 from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
@@ -24,6 +24,7 @@ from shortlist.index.foreign import derived_folder
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress
+from shortlist.results import Level, Mode
 
 
 class Corpus:
@@ -246,11 +247,18 @@ class Corpus:
         except CorpusError as error:  # the corpus works without its log
             return {"learning": self.learning, "problem": str(error)}
 
-    def as_tool(self, **options: Any) -> AgentTool:
-        """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
-        # The only deliberate late binding: the implementation is in a higher layer.
-        tool: AgentTool = pkgutil.resolve_name("shortlist.retrieval.corpus_tool:as_tool")(self, **options)
-        return tool
+    def as_tool(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        k: int | None = None,
+        level: Level = "body",
+        mode: Mode = "auto",
+        filter: Mapping[str, Any] | None = None,
+    ) -> AgentTool:
+        """The corpus as a tool that an agent can call. `shortlist.as_tool` takes more options."""
+        return shortlist.as_tool(self, name=name, description=description, k=k, level=level, mode=mode, filter=filter)
 
     def close(self) -> None:
         self._finalizer()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from pydantic import Field, create_model
 
 from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.retrieved_texts import Texts
-from shortlist.integrations.toolbox import Toolbox
+from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool
+from shortlist.results import Level
 from shortlist.retrieval.corpus_tool import as_tool
+from shortlist.retrieval.options import DiscoverKeywords, ToolKeywords
 
 with needs_extra("langchain", "The integration with LangChain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -28,10 +30,18 @@ class ShortlistRetriever(BaseRetriever):
 
     texts: Texts
 
-    def __init__(self, corpus: Searchable, **options: Any) -> None:
-        fields: dict[str, Any] = {name: options.pop(name) for name in ("name", "tags", "metadata") if name in options}
-        fields["texts"] = Texts(corpus, **options)
-        super().__init__(**fields)
+    def __init__(
+        self,
+        corpus: Searchable,
+        *,
+        passages: bool = False,
+        name: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **options: Unpack[DiscoverKeywords],
+    ) -> None:
+        texts = Texts(corpus, passages=passages, **options)
+        super().__init__(texts=texts, name=name, tags=tags, metadata=metadata)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         texts = self.texts.find(query)
@@ -45,9 +55,18 @@ class ShortlistTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: bool = True
 
-    def __init__(self, corpus: Searchable, **options: Any) -> None:
-        """Options are those of `shortlist.as_tool`."""
-        search = as_tool(corpus, **options)
+    def __init__(
+        self,
+        corpus: Searchable,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        k: int | None = None,
+        level: Level = "body",
+        **options: Unpack[ToolKeywords],
+    ) -> None:
+        """The arguments are those of `shortlist.as_tool`."""
+        search = as_tool(corpus, name=name, description=description, k=k, level=level, **options)
         query, top_k = (search.parameters["properties"][name] for name in ("query", "top_k"))
         limits: dict[str, Any] = {"description": top_k["description"], "ge": top_k["minimum"], "le": top_k["maximum"]}
         arguments = create_model(
@@ -71,8 +90,8 @@ class ToolChooser:
     Their calls do not pass through here, so nothing is learned from them.
     """
 
-    def __init__(self, tools: Sequence[BaseTool], **options: Any) -> None:
-        """Options are those of `discover`."""
+    def __init__(self, tools: Sequence[BaseTool], **options: Unpack[ToolboxKeywords]) -> None:
+        """Options are those of `Toolbox`."""
         schemas = [convert_to_openai_tool(tool) for tool in tools]
         self._toolbox = Toolbox(schemas, **options)
         self._tools = {schema["function"]["name"]: tool for schema, tool in zip(schemas, tools, strict=True)}

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from shortlist.documents import Document
 from shortlist.errors import InputError, needs_extra
-from shortlist.integrations.toolbox import Toolbox, Tools
+from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords, Tools
 
 with needs_extra("pydantic-ai", "The integration with PydanticAI"):
     from pydantic_ai import ModelRetry, RunContext, Tool
@@ -22,7 +22,7 @@ Strategy = Callable[[RunContext[Any], Sequence[str], Sequence[ToolDefinition]], 
 Call = Callable[[Document, Mapping[str, Any]], Any]
 
 
-def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
+def tool_search(tools: Tools | None = None, **options: Unpack[ToolboxKeywords]) -> Strategy:
     """A strategy: `Agent(..., capabilities=[ToolSearch(strategy=tool_search())])`.
 
     It searches the agent's own deferred tools or, if given, `tools`: the corpus that `toolset` was made from. Options

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 from weakref import WeakValueDictionary
 
 from shortlist._text import did_you_mean
@@ -24,6 +24,7 @@ from shortlist.library.opening import open_named
 from shortlist.protocols import AgentTool
 from shortlist.retrieval.corpus_tool import as_tool
 from shortlist.retrieval.learning.usage_session import UsageSession
+from shortlist.retrieval.options import ToolKeywords
 from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
 
 MAX_NAME = 64  # characters in a name that every vendor accepts
@@ -47,6 +48,14 @@ class Found:
     reason: str
 
 
+class ToolboxKeywords(ToolKeywords, total=False):
+    """The keyword arguments of `Toolbox`."""
+
+    name: str
+    description: str | None
+    k: int | None
+
+
 class Toolbox:
     """Tools that a model finds with a query, and then calls by a unique name.
 
@@ -64,7 +73,7 @@ class Toolbox:
         name: str = "search_tools",
         description: str | None = None,
         k: int | None = None,
-        **options: Any,
+        **options: Unpack[ToolKeywords],
     ) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._places = self._locate(tools)
@@ -267,7 +276,7 @@ def _mark(name: str, place: Place) -> str:
 class ToolSearch:
     """Client-side tool search in the format of one vendor. `tools` and options are those of `Toolbox`."""
 
-    def __init__(self, tools: Tools, **options: Any) -> None:
+    def __init__(self, tools: Tools, **options: Unpack[ToolboxKeywords]) -> None:
         self.toolbox = Toolbox(tools, **options)
 
 
