@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 from shortlist._limits import check_canceled
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
-    from shortlist.results import Vectors
+    from shortlist.results import Filter, Loader, MinScore, Mode, Selector, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,26 @@ class AgentTool:
             "inputSchema": deepcopy(self.parameters),
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
+
+
+class RuleKeywords(TypedDict, total=False):
+    """The numbers that the rules of a selection use, as keyword arguments."""
+
+    rel: float
+    gap_ratio: float
+    temperature: float
+    cutoff: float
+
+
+class ToolKeywords(RuleKeywords, total=False):
+    """The keyword arguments of a search that becomes a tool, besides those that describe the tool."""
+
+    mode: Mode
+    filter: Filter | None
+    strategy: str | Selector
+    min_score: MinScore
+    loader: Loader | None
+    roots: Sequence[str | Path] | None
 
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # valid for OpenAI, Anthropic and MCP

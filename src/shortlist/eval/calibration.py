@@ -16,8 +16,8 @@ from shortlist.eval.reader import open_one, open_reader
 from shortlist.eval.statistics import SEED, Table
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Mode
-from shortlist.retrieval.options import Filter, SearchOptions, combine_options
+from shortlist.results import Filter, Mode
+from shortlist.retrieval.options import SearchOptions, combine_options
 from shortlist.retrieval.relevance import UNCHANGED, calibration_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from shortlist.index.corpus import create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
-from shortlist.results import Mode, Selector
-from shortlist.retrieval.options import STRATEGY, MinScore, SearchOptions, SelectKeywords, combine_options
+from shortlist.results import MinScore, Mode, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.sources import CorpusSource, documents_of
 
 SMALLEST = 10

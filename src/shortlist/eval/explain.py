@@ -13,8 +13,8 @@ from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library.opening import Searchable
-from shortlist.results import Hit, Mode, Selection, Selector
-from shortlist.retrieval.options import STRATEGY, Filter, K, MinScore, SearchOptions, SelectKeywords, combine_options
+from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords, combine_options
 
 MOST_RIVALS = 3
 

@@ -18,10 +18,10 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
-from shortlist.results import Hits, Mode, Selection
+from shortlist.results import Hits, MinScore, Mode, Selection
 from shortlist.retrieval.discover import choose, describe_threshold
 from shortlist.retrieval.filters import Filter, allowed
-from shortlist.retrieval.options import MinScore, SearchOptions, check_mode
+from shortlist.retrieval.options import SearchOptions, check_mode
 from shortlist.retrieval.retrieve import Found, check_comparable, look, merge, refuse_unknown
 
 if TYPE_CHECKING:

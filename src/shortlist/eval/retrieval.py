@@ -26,11 +26,9 @@ from shortlist.eval.statistics import (
 )
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Hit, Mode, Selection, Selector
+from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
 from shortlist.retrieval.options import (
     STRATEGY,
-    Filter,
-    MinScore,
     SearchKeywords,
     SearchOptions,
     SelectKeywords,

@@ -14,8 +14,8 @@ from shortlist.eval.reader import open_reader
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Table, estimate_mean
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Hit, Mode, Selector
-from shortlist.retrieval.options import STRATEGY, Filter, MinScore, SearchOptions, SelectKeywords, combine_options
+from shortlist.results import Filter, Hit, MinScore, Mode, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.retrieval.select import select
 
 MAX_KS = (1, 2, 3, 5, 10)

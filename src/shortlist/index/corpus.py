@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, Unpack, get_args
 
 import shortlist
 from shortlist._projects import stored_name
@@ -23,8 +23,8 @@ from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.foreign import derived_folder
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
-from shortlist.protocols import AgentTool, Embedder, Progress
-from shortlist.results import Level, Mode
+from shortlist.protocols import AgentTool, Embedder, Progress, ToolKeywords
+from shortlist.results import Level
 
 
 class Corpus:
@@ -254,11 +254,10 @@ class Corpus:
         description: str | None = None,
         k: int | None = None,
         level: Level = "body",
-        mode: Mode = "auto",
-        filter: Mapping[str, Any] | None = None,
+        **options: Unpack[ToolKeywords],
     ) -> AgentTool:
-        """The corpus as a tool that an agent can call. `shortlist.as_tool` takes more options."""
-        return shortlist.as_tool(self, name=name, description=description, k=k, level=level, mode=mode, filter=filter)
+        """The corpus as a tool that an agent can call, as `shortlist.as_tool` makes it."""
+        return shortlist.as_tool(self, name=name, description=description, k=k, level=level, **options)
 
     def close(self) -> None:
         self._finalizer()

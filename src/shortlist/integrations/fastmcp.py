@@ -11,7 +11,7 @@ from typing import Annotated, Any, Unpack
 
 from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.toolbox import Toolbox
-from shortlist.retrieval.options import ToolKeywords
+from shortlist.protocols import ToolKeywords
 
 with needs_extra("fastmcp", "The integration with FastMCP"):
     from fastmcp.exceptions import ToolError

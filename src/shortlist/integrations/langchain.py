@@ -12,10 +12,10 @@ from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.retrieved_texts import Texts
 from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords
 from shortlist.library.opening import Searchable
-from shortlist.protocols import AgentTool
+from shortlist.protocols import AgentTool, ToolKeywords
 from shortlist.results import Level
 from shortlist.retrieval.corpus_tool import as_tool
-from shortlist.retrieval.options import DiscoverKeywords, ToolKeywords
+from shortlist.retrieval.options import DiscoverKeywords
 
 with needs_extra("langchain", "The integration with LangChain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun

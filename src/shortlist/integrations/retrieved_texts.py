@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from shortlist.library.opening import Searchable, open_corpora
-from shortlist.results import Disclosure, Hit, Level
+from shortlist.results import Disclosure, Hit, Level, Loader
 from shortlist.retrieval.discover import discover, find
-from shortlist.retrieval.options import Loader, SearchKeywords, SearchOptions
+from shortlist.retrieval.options import SearchKeywords, SearchOptions
 
 SHOWN = ("id", "name", "kind", "source", "locator", "corpus", "score")
 

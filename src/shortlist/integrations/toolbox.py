@@ -21,10 +21,9 @@ from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.library.opening import open_named
-from shortlist.protocols import AgentTool
+from shortlist.protocols import AgentTool, ToolKeywords
 from shortlist.retrieval.corpus_tool import as_tool
 from shortlist.retrieval.learning.usage_session import UsageSession
-from shortlist.retrieval.options import ToolKeywords
 from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
 
 MAX_NAME = 64  # characters in a name that every vendor accepts

@@ -12,19 +12,9 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import AgentTool
-from shortlist.results import Level, Mode, Selector
+from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
 from shortlist.retrieval.discover import discover
-from shortlist.retrieval.options import (
-    CUTOFF,
-    GAP_RATIO,
-    REL,
-    STRATEGY,
-    TEMPERATURE,
-    Filter,
-    Loader,
-    MinScore,
-    SearchOptions,
-)
+from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, STRATEGY, TEMPERATURE, SearchOptions
 
 MOST = 20
 

@@ -14,8 +14,8 @@ from shortlist.documents import Document, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.library import registry
-from shortlist.results import Disclosure, Hit, Level, Selection
-from shortlist.retrieval.options import Loader, check_level
+from shortlist.results import Disclosure, Hit, Level, Loader, Selection
+from shortlist.retrieval.options import check_level
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.skills import FILE as SKILL

@@ -16,7 +16,7 @@ from shortlist.index.engine import State
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
+from shortlist.results import Discovery, Filter, Hit, Hits, Level, Loader, MinScore, Mode, Selection, Selector
 from shortlist.retrieval.disclose import disclose
 from shortlist.retrieval.learning.learned import find_threshold
 from shortlist.retrieval.options import (
@@ -25,10 +25,7 @@ from shortlist.retrieval.options import (
     REL,
     STRATEGY,
     TEMPERATURE,
-    Filter,
     K,
-    Loader,
-    MinScore,
     SearchOptions,
     SelectKeywords,
     combine_options,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, get_args
 
-from shortlist.documents import Metadata
 from shortlist.errors import InputError
-from shortlist.results import Level, Mode, Selector
-
-Filter = Mapping[str, Any]
-MinScore = float | Literal["auto"] | None
-Loader = Callable[[Metadata], str | None]
+from shortlist.protocols import RuleKeywords
+from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -27,25 +23,7 @@ TEMPERATURE = 0.5
 CUTOFF = 10.0
 
 
-class _RuleKeywords(TypedDict, total=False):
-    rel: float
-    gap_ratio: float
-    temperature: float
-    cutoff: float
-
-
-class ToolKeywords(_RuleKeywords, total=False):
-    """The keyword arguments of a search that becomes a tool, besides those that describe the tool."""
-
-    mode: Mode
-    filter: Filter | None
-    strategy: str | Selector
-    min_score: MinScore
-    loader: Loader | None
-    roots: Sequence[str | Path] | None
-
-
-class SelectKeywords(_RuleKeywords, total=False):
+class SelectKeywords(RuleKeywords, total=False):
     """The options of a search that only the selection uses, as keyword arguments."""
 
     max_k: int | None

@@ -19,8 +19,8 @@ from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport, Outc
 from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_selection, sweep_selector
 from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
-from shortlist.results import Selector
-from shortlist.retrieval.options import STRATEGY, Filter, MinScore, SearchOptions
+from shortlist.results import Filter, MinScore, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions
 
 MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
 MOST_MISSES = 200  # more make a page that browsers are slow with
