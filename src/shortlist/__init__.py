@@ -5,6 +5,7 @@
 corpora    build, open_corpus, create_corpus, delete_corpus, ingest, register, registered, unregister
 search     search, search_many, select, disclose, discover, as_tool; their settings are SearchOptions
 answers    ask, agent_ask, Chat
+async      asearch, adiscover, aask
 seams      CorpusSource, Embedder, LLM, OpenAIChat, ScriptedLLM, register_strategy, make_llm_selector
 data       Document, Corpus, Hit, Hits, Selection, Disclosure, Discovery, Answer, Memory, AgentTool, REFUSAL
 

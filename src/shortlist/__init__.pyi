@@ -5,6 +5,7 @@ from . import eval as eval
 from . import eval_gen as eval_gen
 from .answer.agent import agent_ask as agent_ask
 from .answer.ask import ask as ask
+from .answer.ask_async import aask as aask
 from .answer.chat import Chat as Chat
 from .answer.llm import OpenAIChat as OpenAIChat
 from .answer.llm import ScriptedLLM as ScriptedLLM
@@ -72,6 +73,8 @@ from .retrieval.discover import discover as discover
 from .retrieval.options import SearchOptions as SearchOptions
 from .retrieval.retrieve import search as search
 from .retrieval.retrieve import search_many as search_many
+from .retrieval.search_async import adiscover as adiscover
+from .retrieval.search_async import asearch as asearch
 from .retrieval.select import make_llm_selector as make_llm_selector
 from .retrieval.select import register_strategy as register_strategy
 from .retrieval.select import select as select

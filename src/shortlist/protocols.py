@@ -153,6 +153,24 @@ class StreamingLLM(Protocol):
         ...
 
 
+@runtime_checkable
+class AsyncLLM(Protocol):
+    """A chat model for asynchronous programs."""
+
+    async def acomplete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+
+@runtime_checkable
+class AsyncStreamingLLM(Protocol):
+    """A chat model for asynchronous programs that can stream its reply."""
+
+    async def acomplete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+    async def astream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+        """Like `acomplete`, and calls `on_text` with each new piece of text."""
+        ...
+
+
 Progress = Callable[[int, int | None], None]
 """Called with the number of items that are done, and of all items if it is known. See also `report_phase`."""
 Item = TypeVar("Item")

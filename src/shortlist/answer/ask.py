@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
@@ -48,27 +50,76 @@ def ask(
     once it is verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not
     support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
+    prepared = prepare_question(
+        corpus,
+        question,
+        k=k,
+        threshold=threshold,
+        filter=filter,
+        memory=memory,
+        extracts=llm is None,
+        answer_from=answer_from,
+    )
+    for item in prepared.evidence.items if on_evidence else ():
+        on_evidence(item)  # type: ignore[misc]
+    stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
+    reply = None
+    if llm is not None and prepared.evidence.items:
+        reply = request_reply(llm, prepared.build_messages(), (), stream)
+    return conclude_answer(prepared, reply, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuestion:
+    """A question, and all that was read from the corpora to answer it."""
+
+    text: str
+    evidence: Shown
+    answer: Answer  # without a model
+    history: Sequence[dict[str, str]]
+
+    def build_messages(self) -> list[dict[str, Any]]:
+        return build_messages(self.text, self.evidence.items, self.history)
+
+
+def prepare_question(
+    corpus: Searchable,
+    question: str,
+    *,
+    k: int = K,
+    threshold: float | None = None,
+    filter: Filter | None = None,
+    memory: Memory | None = None,
+    extracts: bool = False,
+    answer_from: float | None = None,
+) -> PreparedQuestion:
+    """Read all that an answer needs; no corpus is open when this returns. With `extracts` an answer is extracted."""
     corpora = open_for_question(corpus, question)
     shown = Shown()
-    evidence: list[Evidence] = []
     answer = refuse(question, shown, "The question is empty.", "gate")
     if question.strip():
         with open_query(corpora, question, "auto", k) as states:  # closed before the caller or a model is called
             gathered = gather(states, question, k, threshold, filter, memory)
-            evidence = shown.add_hits(gathered.hits)
-            if not evidence:
+            if not shown.add_hits(gathered.hits):
                 answer = refuse(question, shown, gathered.reason, "gate")
-            elif llm is None:
+            elif extracts:
                 earlier = memory if memory and memory.find_reference(question) != "none" else None
                 answer = _extract_answer(states, question, shown, earlier, answer_from)
-    if on_evidence:
-        for item in shown.items:
-            on_evidence(item)
-    stream = Stream(evidence, on_text, question, keep_unsupported)
-    if llm is not None and evidence:
-        history = memory.history_messages() if memory else ()
-        reply = request_reply(llm, build_messages(question, evidence, history), (), stream)
-        answer = verify_answer(question, reply, shown, "llm", add_usage({}, reply), keep_unsupported)
+    return PreparedQuestion(question, shown, answer, memory.history_messages() if memory else ())
+
+
+def open_stream(prepared: PreparedQuestion, on_text: OnText | None, *, keep_unsupported: bool) -> Stream:
+    """The stream that verifies the reply to a question, also while it is being written."""
+    return Stream(prepared.evidence.items, on_text, prepared.text, keep_unsupported)
+
+
+def conclude_answer(prepared: PreparedQuestion, reply: Reply | None, stream: Stream) -> Answer:
+    """Verify the reply of a model; without one, the answer is what was prepared."""
+    answer = prepared.answer
+    if reply is not None:
+        answer = verify_answer(
+            prepared.text, reply, prepared.evidence, "llm", add_usage({}, reply), stream.keep_unsupported
+        )
     stream.finish(answer.text)
     return answer
 
@@ -91,11 +142,16 @@ def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: Stream)
         try:
             return llm.stream(messages, stream.add, tools)
         except LLMError as error:
-            text = stream.complete_sentences()
-            if not text:
-                raise
-            return Reply(text, broke_off=str(error))
+            return recover_reply(error, stream)
     return llm.complete(messages, tools) if tools else llm.complete(messages)
+
+
+def recover_reply(error: LLMError, stream: Stream) -> Reply:
+    """The complete and verified sentences of a reply that broke off; without any, the error."""
+    text = stream.complete_sentences()
+    if not text:
+        raise error
+    return Reply(text, broke_off=str(error))
 
 
 def verify_answer(

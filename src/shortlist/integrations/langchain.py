@@ -8,9 +8,10 @@ from typing import Any, Literal, Unpack
 
 from pydantic import Field, create_model
 
+from shortlist._limits import run_in_thread
 from shortlist.errors import InputError, needs_extra
-from shortlist.integrations.retrieved_texts import Texts
-from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords
+from shortlist.integrations.retrieved_texts import Text, Texts
+from shortlist.integrations.toolbox import Found, Toolbox, ToolboxKeywords
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool, ToolKeywords
 from shortlist.results import Level
@@ -18,7 +19,7 @@ from shortlist.retrieval.corpus_tool import as_tool
 from shortlist.retrieval.options import DiscoverKeywords
 
 with needs_extra("langchain", "The integration with LangChain"):
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import BaseTool, ToolException
@@ -44,8 +45,16 @@ class ShortlistRetriever(BaseRetriever):
         super().__init__(texts=texts, name=name, tags=tags, metadata=metadata)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        texts = self.texts.find(query)
-        return [Document(id=text.id, page_content=text.text, metadata=text.metadata) for text in texts]
+        return [_document(text) for text in self.texts.find(query)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_document(text) for text in await self.texts.afind(query)]
+
+
+def _document(text: Text) -> Document:
+    return Document(id=text.id, page_content=text.text, metadata=text.metadata)
 
 
 class ShortlistTool(BaseTool):
@@ -83,6 +92,9 @@ class ShortlistTool(BaseTool):
             raise ToolException(str(error)) from error
         return json.dumps(result, ensure_ascii=False, default=str), result
 
+    async def _arun(self, query: str, top_k: int | None = None) -> tuple[str, Any]:
+        return await run_in_thread(lambda: self._run(query, top_k))
+
 
 class ToolChooser:
     """Selects the few of many LangChain tools that a model is given: `model.bind_tools(chooser.choose(query))`.
@@ -98,5 +110,11 @@ class ToolChooser:
 
     def choose(self, query: str, k: int | None = None) -> list[BaseTool]:
         """The tools that match, or the first k of them, the best first; none without a match."""
-        found = self._toolbox.find({"query": query, "top_k": k})
+        return self._pick(self._toolbox.find({"query": query, "top_k": k}))
+
+    async def achoose(self, query: str, k: int | None = None) -> list[BaseTool]:
+        """As `choose`, without blocking the event loop."""
+        return self._pick(await self._toolbox.afind({"query": query, "top_k": k}))
+
+    def _pick(self, found: Found) -> list[BaseTool]:
         return [self._tools[self._toolbox.document(tool.name).title] for tool in found.tools]

@@ -24,6 +24,9 @@ class ShortlistRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [_node(text) for text in self._texts.find(query_bundle.query_str)]
 
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [_node(text) for text in await self._texts.afind(query_bundle.query_str)]
+
 
 def _node(text: Text) -> NodeWithScore:
     """A node that shows only the name among its metadata to a model."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
+from shortlist._limits import run_in_thread
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.results import Disclosure, Hit, Level, Loader
 from shortlist.retrieval.discover import discover, find
@@ -52,6 +53,10 @@ class Texts:
             return [Text(item.id, item.body or "", item.score, _metadata(item)) for item in found.results]
         selection, _ = find(self._corpus, query, self._options, whole=False)
         return [Text(f"{hit.id}#{hit.locator}", hit.text, hit.score, _metadata(hit)) for hit in selection.selected]
+
+    async def afind(self, query: str) -> list[Text]:
+        """As `find`, without blocking the event loop."""
+        return await run_in_thread(lambda: self.find(query))
 
 
 def _metadata(item: Disclosure | Hit) -> dict[str, Any]:

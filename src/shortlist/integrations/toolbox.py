@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Unpack
 from weakref import WeakValueDictionary
 
+from shortlist._limits import run_in_thread
 from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
@@ -91,7 +92,7 @@ class Toolbox:
             f"Finds the tools for a task among {kinds['tool']:,} that are not shown, or says that none fits. What it "
             "finds can be called afterwards. Search before you say that something cannot be done."
         )
-        searched = self._places[0] if len(self._places) == 1 else self._places
+        searched = self._places[0] if len(self._places) == 1 else tuple(self._places)
         self.search = as_tool(searched, name=name, description=description, k=k, level="metadata", **options)
         self._names = _Names(corpora, name)
 
@@ -111,6 +112,10 @@ class Toolbox:
             if usage := _sessions.get(corpus.path or id(corpus)):
                 usage.searched([corpus], answer["query"], shown)
         return Found(tools, answer["reason"])
+
+    async def afind(self, arguments: str | Mapping[str, Any]) -> Found:
+        """As `find`, without blocking the event loop."""
+        return await run_in_thread(lambda: self.find(arguments))
 
     def expect_calls(self) -> None:
         """Store the searches of these corpora from now on; `follow` stores which tools are called."""
@@ -160,16 +165,20 @@ class Toolbox:
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
         """Call a tool that is a Python function; its return value as text for a model."""
         tool = self[name]
-        try:
+        with _report_failure(name):
             value = tool.invoke(arguments)
-        except ShortlistError:
-            raise
-        except Exception as error:  # a function may raise anything, which the model should know
-            raise ShortlistError(f"{name} failed: {type(error).__name__}: {error}") from error
         if inspect.iscoroutine(value):
             value.close()
-            raise InputError(f"{name} is asynchronous. Await it in your event loop instead.")
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            raise InputError(f"{name} is asynchronous. Use acall, or await it in your event loop instead.")
+        return _to_text(value)
+
+    async def acall(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """As `call`; an asynchronous function is awaited, any other one runs in a thread."""
+        tool = await run_in_thread(lambda: self[name])
+        with _report_failure(name):
+            if inspect.iscoroutinefunction(tool.run):
+                return _to_text(await tool.invoke(arguments))
+            return _to_text(await run_in_thread(lambda: tool.invoke(arguments)))
 
     def _locate(self, tools: Tools) -> list[Corpus | str | Path]:
         if isinstance(tools, Corpus | str | Path):
@@ -226,6 +235,21 @@ class Toolbox:
 
         followed = run_async if inspect.iscoroutinefunction(function) else run
         return AgentTool(name, *describe_tool(document), followed)
+
+
+@contextmanager
+def _report_failure(name: str) -> Iterator[None]:
+    """Turn whatever a function raises into an error that the model should know of."""
+    try:
+        yield
+    except ShortlistError:
+        raise
+    except Exception as error:
+        raise ShortlistError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 class _Names:
