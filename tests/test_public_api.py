@@ -50,7 +50,7 @@ def describe(name: str, value: Any) -> Iterator[str]:
         if "__init__" in vars(value) and not getattr(value, "_is_protocol", False):
             yield f"    __init__{describe_signature(value.__init__)}"
         for member, found in sorted(vars(value).items()):
-            if member.startswith("_") or member.startswith("model_"):
+            if member.startswith(("_", "model_")):
                 continue
             if isinstance(found, property):
                 yield f"    {member}: property"
@@ -67,7 +67,8 @@ def describe_signature(function: Any) -> str:
     parts = []
     for parameter in inspect.signature(function).parameters.values():
         plain = parameter.replace(annotation=inspect.Parameter.empty)
-        if callable(plain.default) or type(plain.default).__module__ != "builtins":
+        has_default = plain.default is not inspect.Parameter.empty
+        if has_default and (callable(plain.default) or type(plain.default).__module__ != "builtins"):
             plain = plain.replace(default=...)
         parts.append(plain)
     return str(inspect.Signature(parts))
@@ -113,6 +114,7 @@ def test_public_functions_have_no_keywords_of_any_type() -> None:
             functions = [value] if inspect.isfunction(value) else []
             if isinstance(value, type) and value.__module__.startswith("shortlist"):
                 functions = [each for each in vars(value).values() if inspect.isfunction(each)]
+            functions = [each for each in functions if each.__module__.startswith("shortlist")]
             for function in functions:
                 for parameter in inspect.signature(function).parameters.values():
                     is_open = parameter.kind is parameter.VAR_KEYWORD and "Unpack" not in str(parameter.annotation)
