@@ -240,7 +240,7 @@ def test_an_unknown_option_is_an_error() -> None:
     with pytest.raises(TypeError, match="top_k"):
         of(*TOOLS).retrieve_documents("forecast", top_k=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="top_k"):
-        retrieve_documents("forecast", TOOLS, top_k=3)
+        retrieve_documents("forecast", TOOLS, top_k=3)  # type: ignore[call-arg]
 
 
 # Settings

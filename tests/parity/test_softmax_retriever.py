@@ -317,7 +317,7 @@ def test_a8_unknown_arguments_raise(retriever: BM25SRetriever) -> None:
     with pytest.raises(TypeError, match="top_k"):
         retriever.retrieve_documents("order", top_k=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="top_k"):
-        shortlist.retrieve_documents("order", [Document("a", "A", "order")], top_k=3)
+        shortlist.retrieve_documents("order", [Document("a", "A", "order")], top_k=3)  # type: ignore[call-arg]
 
 
 def test_a9_variables_reach_the_shared_retriever(folder: Path) -> None:
