@@ -51,7 +51,7 @@ def check_service() -> None:
             assert service.stderr
             lines = iter(service.stderr.readline, "")
             url = next(found[0] for line in lines if (found := re.search(r"http://[\d.]+:\d+", line)))
-            with shortlist.BM25SClient(url) as client:
+            with shortlist.compat.BM25SClient(url) as client:
                 assert client.retrieve(QUERY)["documents"]
             asyncio.run(check_agent(f"{url}/mcp"))
         finally:

@@ -29,8 +29,13 @@ def test_every_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path, mo
 
 
 def test_every_public_name_is_in_the_reference_once() -> None:
-    written = re.findall(r"^::: shortlist\.(\w+)$", read_page("reference/python.md"), re.MULTILINE)
-    assert sorted(written) == sorted({*shortlist.__all__} - {"eval_gen", "REFUSAL"})
+    written = re.findall(r"^::: shortlist\.([\w.]+)$", read_page("reference/python.md"), re.MULTILINE)
+    compat = {f"compat.{name}" for name in shortlist.compat.__all__}
+    found = [value for value in vars(shortlist.errors).values() if isinstance(value, type)]
+    errors = {error.__name__ for error in found if issubclass(error, shortlist.ShortlistError)}
+    own = {f"errors.{name}" for name in errors - {*shortlist.__all__}}
+    assert {*shortlist.__all__} - {"REFUSAL"} | compat | own <= set(written)
+    assert len(written) == len(set(written))
 
 
 @pytest.mark.parametrize("name", reference_pages.PAGES)

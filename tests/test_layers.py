@@ -93,6 +93,16 @@ def test_a_package_imports_itself_and_lower_layers_only() -> None:
     assert wrong == []
 
 
+def test_only_the_edges_and_one_method_use_the_public_names() -> None:
+    """`import shortlist` reaches every layer; `Corpus.as_tool` is the one place below that may, as a shorthand."""
+    users = {
+        name
+        for name, path in MODULES.items()
+        if name not in PUBLIC and "\nimport shortlist\n" in path.read_text("utf-8")
+    }
+    assert {name for name in users if LAYERS[name.split(".")[0]] < LAYERS["mcp"]} == {"index.corpus"}
+
+
 @pytest.mark.parametrize("package", ["", *sorted({".".join(name.split(".")[:-1]) for name in MODULES} - {""})])
 def test_modules_and_subfolders_of_a_package_have_no_import_circle(package: str) -> None:
     depth = len(package.split(".")) if package else 0

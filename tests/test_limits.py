@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import json
 import threading
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 
 import shortlist
 from shortlist._environment import MAX_QUERY_CHARACTERS as VARIABLE
-from shortlist._limits import MAX_QUERY_CHARACTERS, Canceled, cancelable, check_canceled, check_length
+from shortlist._limits import MAX_QUERY_CHARACTERS, Canceled, cancelable, check_canceled, check_length, run_in_thread
 from shortlist._limits import max_query_characters as limit_of_service
 from shortlist.cli import USAGE, run
 from shortlist.compat.in_memory_docs import InMemoryDocs
@@ -154,3 +156,42 @@ def test_a_canceled_build_changes_nothing_and_can_be_done_again() -> None:
         canceled.clear()
         corpus.sync(documents())
         assert len(corpus) == 5_000
+
+
+def test_work_in_a_thread_ends_when_its_asynchronous_caller_is_canceled() -> None:
+    is_running, has_ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            while True:
+                is_running.set()
+                check_canceled()
+        finally:
+            has_ended.set()
+
+    async def cancel_it() -> None:
+        task = asyncio.create_task(run_in_thread(work))
+        while not is_running.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel_it())
+    assert has_ended.wait(60)
+
+
+def test_work_in_a_thread_has_the_context_of_its_caller() -> None:
+    def work() -> int | None:
+        with pytest.raises(Canceled):
+            check_canceled()  # as the caller is canceled, too
+        return limit_of_service.get()
+
+    async def run_limited() -> int | None:
+        limit_of_service.set(7)
+        is_canceled = threading.Event()
+        is_canceled.set()
+        with cancelable(is_canceled):
+            return await run_in_thread(work)
+
+    assert contextvars.copy_context().run(asyncio.run, run_limited()) == 7

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from shortlist._environment import MAX_QUERY_CHARACTERS as VARIABLE
 from shortlist._environment import read_variable
 from shortlist.errors import InputError, QueryTooLong
+
+Result = TypeVar("Result")
 
 MAX_QUERY_CHARACTERS = 8_000  # the default of limits.max_query_characters
 LARGEST = 1 << 20  # limit that can be set
@@ -60,13 +62,13 @@ class Canceled(BaseException):
     """The caller no longer waits. Like KeyboardInterrupt, no `except Exception` on the way continues the work."""
 
 
-_canceled: ContextVar[threading.Event | None] = ContextVar("_canceled", default=None)
+_canceled: ContextVar[tuple[threading.Event, ...]] = ContextVar("_canceled", default=())
 
 
 @contextmanager
 def cancelable(event: threading.Event) -> Iterator[None]:
-    """Work that ends at its next check once the event is set."""
-    token = _canceled.set(event)
+    """Work that ends at its next check once the event, or one of a surrounding call, is set."""
+    token = _canceled.set((*_canceled.get(), event))
     try:
         yield
     finally:
@@ -75,6 +77,21 @@ def cancelable(event: threading.Event) -> Iterator[None]:
 
 def check_canceled() -> None:
     """Raise Canceled if the caller no longer waits; called between the stages of a query and in long loops."""
-    event = _canceled.get()
-    if event is not None and event.is_set():
+    if any(event.is_set() for event in _canceled.get()):
         raise Canceled
+
+
+async def run_in_thread(work: Callable[[], Result]) -> Result:
+    """Run work in a thread, in the context of the caller. It ends at its next check if the caller is canceled."""
+    import asyncio  # noqa: PLC0415  # slow to import, and only needed by asynchronous programs
+
+    is_canceled = threading.Event()
+
+    def run() -> Result:
+        with cancelable(is_canceled):
+            return work()
+
+    try:
+        return await asyncio.to_thread(run)
+    finally:
+        is_canceled.set()

@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, runtime_checkable
 
 from shortlist._limits import check_canceled
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
-    from shortlist.results import Vectors
+    from shortlist.results import Filter, Loader, MinScore, Mode, Selector, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,26 @@ class AgentTool:
         }
 
 
+class RuleKeywords(TypedDict, total=False):
+    """The numbers that the rules of a selection use, as keyword arguments."""
+
+    rel: float
+    gap_ratio: float
+    temperature: float
+    cutoff: float
+
+
+class ToolKeywords(RuleKeywords, total=False):
+    """The keyword arguments of a search that becomes a tool, besides those that describe the tool."""
+
+    mode: Mode
+    filter: Filter | None
+    strategy: str | Selector
+    min_score: MinScore
+    loader: Loader | None
+    roots: Sequence[str | Path] | None
+
+
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # valid for OpenAI, Anthropic and MCP
 
 
@@ -129,6 +150,24 @@ class StreamingLLM(Protocol):
 
     def stream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
         """Like `complete`, and calls `on_text` with each new piece of text."""
+        ...
+
+
+@runtime_checkable
+class AsyncLLM(Protocol):
+    """A chat model for asynchronous programs."""
+
+    async def acomplete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+
+@runtime_checkable
+class AsyncStreamingLLM(Protocol):
+    """A chat model for asynchronous programs that can stream its reply."""
+
+    async def acomplete(self, messages: Messages, tools: Messages = ()) -> Reply: ...
+
+    async def astream(self, messages: Messages, on_text: Callable[[str], None], tools: Messages = ()) -> Reply:
+        """Like `acomplete`, and calls `on_text` with each new piece of text."""
         ...
 
 

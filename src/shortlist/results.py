@@ -108,6 +108,9 @@ class Hits(list[Hit]):
 
 
 Selector = Callable[[list[Hit]], list[Hit]]
+Filter = Mapping[str, Any]
+MinScore = float | Literal["auto"] | None
+Loader = Callable[[Metadata], str | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist import Corpus

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shortlist import (
+from shortlist import Document
+from shortlist.compat import (
     BM25SRetriever,
     BM25SSettings,
     CosineSimilarity,
-    Document,
     InMemoryDocs,
     SearchQuery,
     SimpleEmbedder,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import InMemoryDocs, InputError
+from shortlist import InputError
+from shortlist.compat import InMemoryDocs
 from shortlist.compat.in_memory_docs import build_index, search, tokenize
 
 PASSAGES = [

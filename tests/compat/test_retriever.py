@@ -16,15 +16,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import (
-    BM25SRetriever,
-    BM25SSettings,
-    Document,
-    InputError,
-    SourceError,
-    get_retriever,
-    retrieve_documents,
-)
+from shortlist import Document, InputError, SourceError
+from shortlist.compat import BM25SRetriever, BM25SSettings, get_retriever, retrieve_documents
 from shortlist.compat import retriever as module
 from shortlist.compat.retriever import retriever_corpus
 
@@ -247,7 +240,7 @@ def test_an_unknown_option_is_an_error() -> None:
     with pytest.raises(TypeError, match="top_k"):
         of(*TOOLS).retrieve_documents("forecast", top_k=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="top_k"):
-        retrieve_documents("forecast", TOOLS, top_k=3)
+        retrieve_documents("forecast", TOOLS, top_k=3)  # type: ignore[call-arg]
 
 
 # Settings

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist import BM25SClient, InputError, ServiceError
+from shortlist import InputError, ServiceError
+from shortlist.compat import BM25SClient
 from tests.server.conftest import Service
 
 
@@ -183,4 +184,5 @@ def test_an_invalid_address_is_an_error(url: str) -> None:
 def test_the_default_address_is_the_documented_one() -> None:
     with BM25SClient() as client:
         assert client.base_url == "http://localhost:9200"
-    assert shortlist.BM25SClient is BM25SClient
+    with pytest.deprecated_call(match="shortlist.compat.BM25SClient"):
+        assert shortlist.BM25SClient is BM25SClient

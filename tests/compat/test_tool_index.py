@@ -13,15 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shortlist import (
-    CosineSimilarity,
-    SearchQuery,
-    SearchResult,
-    SimpleEmbedder,
-    SourceError,
-    ToolIndex,
-    ToolRecord,
-)
+from shortlist import SourceError
+from shortlist.compat import CosineSimilarity, SearchQuery, SearchResult, SimpleEmbedder, ToolIndex, ToolRecord
 from shortlist.compat.tool_index import read_tools
 
 WEB = ToolRecord(

@@ -110,7 +110,7 @@ def test_cases_without_gold_have_no_measures_but_outcomes(shop: Corpus) -> None:
 def test_arguments_that_make_no_sense_are_sentences(shop: Corpus) -> None:
     with pytest.raises(InputError, match="There are no cases"):
         evaluate_discovery(shop, [])
-    with pytest.raises(InputError, match="k must be 1 or more, not 0"):
+    with pytest.raises(InputError, match="k must be an integer of 1 or more, not 0"):
         evaluate_discovery(shop, CASES, k=0)
     with pytest.raises(InputError, match="'bleu' is not a metric"):
         evaluate_discovery(shop, CASES, metrics=["bleu"])

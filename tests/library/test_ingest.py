@@ -179,7 +179,7 @@ def slowly(done):
         print("now", flush=True)
         sys.stdin.readline()
 
-ingest.ingest(sys.argv[1], path=sys.argv[2], progress=slowly)
+ingest.ingest(sys.argv[1], path=sys.argv[2], on_counts=slowly)
 """
 
 

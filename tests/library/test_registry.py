@@ -198,7 +198,7 @@ def test_options_that_are_no_plain_data_are_refused_and_nothing_is_written(
     register("notes", "files", root=notes)
     before = registry_file().read_bytes()
     with pytest.raises(InputError, match="plain data"):
-        register("other", "files", root=notes, exclude=b"x")
+        register("other", "files", root=notes, exclude=b"x")  # type: ignore[arg-type]
     assert registry_file().read_bytes() == before
     assert [path.name for path in registry_file().parent.iterdir() if path.suffix == ".draft"] == []
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 
 import shortlist
-from shortlist import Corpus, InputError, build, create_corpus, discover, register, search
+from shortlist import Corpus, CorpusNotFound, InputError, build, create_corpus, discover, register, search
 from shortlist.results import Mode
 
 TEA = {"green": "Green tea from Japan.", "black": "Black tea from India.", "mint": "Mint leaves in hot water."}
@@ -24,11 +24,11 @@ def shelf() -> tuple[Corpus, Corpus]:
 def test_hits_of_several_corpora_come_in_one_list_and_name_their_corpus(
     shelf: tuple[Corpus, Corpus], mode: Mode
 ) -> None:
-    hits = search(["tea", "coffee"], "green", mode=mode)
+    hits = search(("tea", "coffee"), "green", mode=mode)
     assert {(hit.corpus, hit.id) for hit in hits[:2]} == {("tea", "green"), ("coffee", "green")}
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert [hit.to_dict()["corpus"] for hit in hits] == [hit.corpus for hit in hits]
-    assert len(search(["tea", "coffee"], "green", mode=mode, k=1)) == 1
+    assert len(search(("tea", "coffee"), "green", mode=mode, k=1)) == 1
 
 
 @pytest.mark.parametrize("mode", ["auto", "dense", "hybrid"])
@@ -87,16 +87,24 @@ def test_filters_hold_in_every_corpus() -> None:
 # What a list means
 
 
-def test_a_list_of_known_names_means_corpora_and_any_other_list_means_texts(shelf: Any, tmp_path: Path) -> None:
+def test_a_tuple_means_corpora_and_the_strings_of_a_list_are_texts(shelf: Any, tmp_path: Path) -> None:
     register("notes", "files", root=tmp_path)
-    assert {hit.corpus for hit in search(["tea", "coffee"], "green")} == {"tea", "coffee"}
+    assert {hit.corpus for hit in search(("tea", "coffee"), "green")} == {"tea", "coffee"}
     assert {hit.corpus for hit in search(("tea", shelf[1].path), "green")} == {"tea", "coffee"}
-    assert {hit.corpus for hit in search(["tea"], "green")} == {"tea"}
-    assert search(["notes"], "green") == []
+    assert {hit.corpus for hit in search([shelf[0], shelf[1].path], "green")} == {"tea", "coffee"}
+    assert search(("notes",), "green") == []
+    with pytest.raises(CorpusNotFound, match="'cofee' does not exist"):
+        search(("tea", "cofee"), "green")
     texts = search(["tea", "coffee", "green water"], "green", mode="lexical")
     assert [(hit.corpus, hit.id) for hit in texts] == [("in memory", "2")]
     assert search([], "green") == []
     assert search(["docs: how to make green tea"], "green")[0].id == "0"
+
+
+def test_a_list_of_names_of_corpora_is_texts_with_a_warning(shelf: Any) -> None:
+    with pytest.warns(UserWarning, match=r"pass a tuple: \('tea', 'coffee'\)"):
+        hits = search(["tea", "coffee"], "coffee", mode="lexical")
+    assert [(hit.corpus, hit.id) for hit in hits] == [("in memory", "1")]
 
 
 def test_one_corpus_twice_is_one(shelf: Any) -> None:
@@ -112,7 +120,7 @@ def test_corpora_among_texts_are_an_input_error(shelf: Any) -> None:
 
 
 def test_discover_commits_across_corpora_and_says_where_each_came_from(shelf: Any) -> None:
-    found = discover(["tea", "coffee"], "cold coffee for the night")
+    found = discover(("tea", "coffee"), "cold coffee for the night")
     assert [(item.corpus, item.id) for item in found.results] == [("coffee", "cold")]
     assert found.to_dict()["results"][0]["corpus"] == "coffee"
     assert {row["corpus"] for row in found.to_dict()["candidates"]} == {"tea", "coffee"}

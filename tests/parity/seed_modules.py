@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -27,5 +28,7 @@ def seed_modules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(code: str, **names: Any) -> dict[str, Any]:
     """Run an example with these names defined; all names that it defines."""
-    exec(compile(code, "<example>", "exec"), names)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"shortlist\.\w+ is deprecated", DeprecationWarning)
+        exec(compile(code, "<example>", "exec"), names)
     return names

@@ -577,7 +577,7 @@ def test_e6_names_of_the_seed_are_accepted(tools: Any) -> None:
     (shown,) = discover(tools, "deploy the app", mode="lexical", max_k=1, disclose_level="body").results
     assert (shown.level, shown.artifact_id) == ("body", shown.id)
     with pytest.raises(TypeError, match=r"discover\(\) got an unexpected keyword argument 'surfaces'"):
-        discover(tools, "deploy the app", surfaces=["name"])
+        discover(tools, "deploy the app", surfaces=["name"])  # type: ignore[call-arg]
 
 
 def test_e6_a_score_that_is_not_above_zero_is_never_selected() -> None:

@@ -316,12 +316,12 @@ def test_a8_unknown_arguments_raise(retriever: BM25SRetriever) -> None:
     with pytest.raises(TypeError, match="top_k"):
         retriever.retrieve_documents("order", top_k=3)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="top_k"):
-        shortlist.retrieve_documents("order", [Document("a", "A", "order")], top_k=3)
+        shortlist.retrieve_documents("order", [Document("a", "A", "order")], top_k=3)  # type: ignore[call-arg]
 
 
 def test_a9_variables_reach_the_shared_retriever(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from shortlist import *; print(get_retriever().get_settings())"],
+        [sys.executable, "-c", "from shortlist import get_retriever; print(get_retriever().get_settings())"],
         cwd=folder,
         env={**os.environ, "BM25S_TEMPERATURE": "0.77", "BM25S_IGNORE_ZERO": "false", "BM25S_CUTOFF": "3"},
         capture_output=True,

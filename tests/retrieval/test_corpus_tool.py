@@ -99,7 +99,7 @@ def test_what_a_model_gets_wrong_is_told_in_a_sentence(corpus: Corpus, arguments
 
 def test_whatever_can_be_searched_can_be_a_tool(tmp_path: Path) -> None:
     build(TOOLS, "kept", embedder="light").close()
-    for searchable in ("kept", ["one cat", "the parcel of today"], {"a": "parcel"}, ["kept"]):
+    for searchable in ("kept", ["one cat", "the parcel of today"], {"a": "parcel"}, ("kept",)):
         assert not as_tool(searchable)("parcel")["abstained"]
     with pytest.raises(CorpusNotFound, match="nothing_here"):
         as_tool("nothing_here")

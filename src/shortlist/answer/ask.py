@@ -25,8 +25,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import Analyzer
 from shortlist.library.opening import CorpusState, Searchable
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
-from shortlist.results import Answer, Claim, Evidence
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Answer, Claim, Evidence, Filter
 from shortlist.retrieval.retrieve import open_query
 
 OnText = Callable[[str], None]
@@ -149,11 +148,16 @@ def request_reply(llm: LLM, messages: Messages, tools: Messages, stream: AnswerS
         try:
             return llm.stream(messages, stream.add, tools)
         except LLMError as error:
-            text = stream.complete_sentences()
-            if not text:
-                raise
-            return Reply(text, broke_off=str(error))
+            return recover_reply(error, stream)
     return llm.complete(messages, tools) if tools else llm.complete(messages)
+
+
+def recover_reply(error: LLMError, stream: AnswerStream) -> Reply:
+    """The complete and verified sentences of a reply that broke off; without any, the error."""
+    text = stream.complete_sentences()
+    if not text:
+        raise error
+    return Reply(text, broke_off=str(error))
 
 
 def conclude_answer(

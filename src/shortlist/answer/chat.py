@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from shortlist.answer.agent import agent_ask
-from shortlist.answer.ask import OnText, ask
+from shortlist.answer.agent import OnStep, agent_ask
+from shortlist.answer.ask import OnEvidence, OnText, ask
 from shortlist.answer.memory import WINDOW_TURNS, Memory
 from shortlist.errors import InputError
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import LLM
-from shortlist.results import Answer
+from shortlist.results import Answer, Filter
+
+
+class ChatKeywords(TypedDict, total=False):
+    """The options of `ask` and, with `agent`, of `agent_ask`; each takes its own."""
+
+    k: int
+    threshold: float | None
+    filter: Filter | None
+    on_evidence: OnEvidence | None
+    on_step: OnStep | None
+    answer_from: float | None
+    keep_unsupported: bool
+    max_steps: int
 
 
 class Chat:
@@ -23,7 +36,7 @@ class Chat:
         *,
         agent: bool = False,
         window_turns: int = WINDOW_TURNS,
-        **options: Any,
+        **options: Unpack[ChatKeywords],
     ) -> None:
         if agent and llm is None:
             raise InputError("An agent needs a language model: pass llm=..., or chat without one.")

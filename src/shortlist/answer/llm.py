@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import Any
@@ -14,11 +16,14 @@ from shortlist._http import (
     BUSY,
     LONGEST_WAIT,
     TRIES,
+    AsyncJsonClient,
+    EventParser,
     JsonClient,
     Unavailable,
     backoff,
     describe,
     message_in,
+    next_delay,
     read_events,
     retry,
     retry_after,
@@ -31,6 +36,7 @@ CONNECT_SECONDS, READ_SECONDS = 10.0, 120.0
 REPORTED_WAIT = 1.0  # seconds from which a wait is reported
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 _PATH = "/chat/completions"
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 log = logging.getLogger("shortlist.answer")
 OnText = Callable[[str], None]
@@ -66,6 +72,7 @@ class OpenAIChat:
             raise InputError("model is empty. Pass the name of a model (SHORTLIST_LLM_MODEL on the command line).")
         self.url, self.model, self.fallback = url.rstrip("/"), model, fallback
         self._tries, self._pause, self.on_wait = max(1, tries), pause, on_wait
+        self._key, self._connect_seconds, self._read_seconds = key, connect_seconds, read_seconds
         self._client = JsonClient(url, self._unreachable, key=key, timeout=read_seconds, connect=connect_seconds)
 
     def complete(self, messages: Messages, tools: Messages = ()) -> Reply:
@@ -76,20 +83,49 @@ class OpenAIChat:
         """As `complete`; `on_text` is called with each piece of the text."""
         return self._request(messages, tools, on_text)
 
+    async def acomplete(self, messages: Messages, tools: Messages = ()) -> Reply:
+        """As `complete`, for asynchronous programs."""
+        return await self._arequest(messages, tools, None)
+
+    async def astream(self, messages: Messages, on_text: OnText, tools: Messages = ()) -> Reply:
+        """As `stream`, for asynchronous programs."""
+        return await self._arequest(messages, tools, on_text)
+
     def close(self) -> None:
         self._client.close()
 
     def _request(self, messages: Messages, tools: Messages, on_text: OnText | None) -> Reply:
-        body = {"messages": list(messages), "temperature": TEMPERATURE} | ({"tools": list(tools)} if tools else {})
-        models = list(dict.fromkeys([self.model, self.fallback or self.model]))
-        for model in models:
-            attempt = partial(self._attempt, {"model": model, **body}, on_text)
-            report = partial(self._before_wait, count(2), is_last=model == models[-1])
+        for body, report in self._make_requests(messages, tools):
+            attempt = partial(self._attempt, body, on_text)
             try:
                 return retry(attempt, backoff(self._tries), pause=self._pause, before_wait=report)
             except _ModelFailed as error:
                 failure = error
         raise LLMError(str(failure)) from failure
+
+    async def _arequest(self, messages: Messages, tools: Messages, on_text: OnText | None) -> Reply:
+        for body, report in self._make_requests(messages, tools):
+            delays = backoff(self._tries)
+            try:
+                while True:
+                    try:
+                        return await self._aattempt(body, on_text)
+                    except Unavailable as unavailable:
+                        delay = next_delay(unavailable, delays)
+                        report(unavailable, delay)
+                        await asyncio.sleep(min(delay, LONGEST_WAIT))
+            except _ModelFailed as error:
+                failure = error
+        raise LLMError(str(failure)) from failure
+
+    def _make_requests(
+        self, messages: Messages, tools: Messages
+    ) -> Iterator[tuple[dict[str, Any], Callable[[Unavailable, float], None]]]:
+        """The body for each model, and what to call before a wait."""
+        body = {"messages": list(messages), "temperature": TEMPERATURE} | ({"tools": list(tools)} if tools else {})
+        models = list(dict.fromkeys([self.model, self.fallback or self.model]))
+        for model in models:
+            yield {"model": model, **body}, partial(self._before_wait, count(2), is_last=model == models[-1])
 
     def _before_wait(self, tries: Iterator[int], failure: Unavailable, wait: float, *, is_last: bool) -> None:
         if failure.is_timeout or (wait > LONGEST_WAIT and not is_last):
@@ -102,61 +138,51 @@ class OpenAIChat:
     def _attempt(self, body: dict[str, Any], on_text: OnText | None) -> Reply:
         if on_text is not None:
             return self._attempt_stream(body, on_text)
-        response = self._client.request("POST", _PATH, body)
-        self._check_status(response, body["model"])
+        return self._read_reply(self._client.request("POST", _PATH, body), body["model"])
+
+    async def _aattempt(self, body: dict[str, Any], on_text: OnText | None) -> Reply:
+        # A client of its own, since connections belong to one event loop.
+        client = AsyncJsonClient(
+            self.url, self._unreachable, key=self._key, timeout=self._read_seconds, connect=self._connect_seconds
+        )
+        try:
+            if on_text is None:
+                return self._read_reply(await client.request("POST", _PATH, body), body["model"])
+            reply = _StreamedReply(self, body["model"], on_text)
+            parser = EventParser()
+            with reply.failing():
+                with client.unavailable():
+                    async with client.stream(_PATH, body | STREAMED) as response:
+                        if response.status_code != 200:
+                            await response.aread()
+                            self._check_status(response, body["model"])
+                        async for chunk in response.aiter_bytes():
+                            reply.add(data for _, data in parser.feed(chunk))
+                reply.add(data for _, data in parser.feed(b"", is_last=True))
+            return reply.finish()
+        finally:
+            await client.aclose()
+
+    def _read_reply(self, response: Any, model: str) -> Reply:
+        self._check_status(response, model)
         try:
             data = json.loads(response.text)
             message = data["choices"][0]["message"]
             calls = [dict(call) for call in message.get("tool_calls") or ()]
             usage = _read_usage(data.get("usage"))
-            return Reply(_read_text(message.get("content")), calls, usage, str(data.get("model") or body["model"]))
+            return Reply(_read_text(message.get("content")), calls, usage, str(data.get("model") or model))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             reason = f"answered with no chat completion but {response.text[:200]!r}"
-            raise self._error(reason, body["model"]) from None
+            raise self._error(reason, model) from None
 
     def _attempt_stream(self, body: dict[str, Any], on_text: OnText) -> Reply:
-        texts: list[str] = []
-        calls: dict[int, dict[str, Any]] = {}
-        usage: dict[str, int] = {}
-        model, is_complete = body["model"], False
-        stream_options = {"stream": True, "stream_options": {"include_usage": True}}
-        try:
-            with self._client.unavailable(), self._client.stream(_PATH, body | stream_options) as response:
-                if response.status_code != 200:
-                    response.read()
-                    self._check_status(response, body["model"])
-                for event in self._parse_events(response.iter_bytes(), body["model"]):
-                    usage = _read_usage(event.get("usage")) or usage
-                    model = str(event.get("model") or model)
-                    for choice in event.get("choices") or ():
-                        delta = choice.get("delta") or {}
-                        if text := _read_text(delta.get("content")):
-                            texts.append(text)
-                            on_text(text)
-                        for piece in delta.get("tool_calls") or ():
-                            _add_call_piece(calls, piece)
-                        is_complete = is_complete or bool(choice.get("finish_reason"))
-        except Unavailable as failure:
-            if texts:  # a retry would repeat text that the caller already has
-                raise LLMError(str(failure)) from failure
-            raise
-        if not is_complete:
-            raise self._error("broke off in the middle of its reply", body["model"])
-        return Reply("".join(texts), [calls[at] for at in sorted(calls)], usage, model)
-
-    def _parse_events(self, chunks: Iterable[bytes], model: str) -> Iterator[dict[str, Any]]:
-        for data in read_events(chunks):
-            if data == "[DONE]":
-                return
-            try:
-                event = json.loads(data)
-            except ValueError:
-                event = None
-            if not isinstance(event, dict):
-                raise self._error(f"sent an event that is not a JSON object: {data[:200]!r}", model)
-            if event.get("error"):
-                raise self._error(f"broke off: {message_in(json.dumps(event))}", model)
-            yield event
+        reply = _StreamedReply(self, body["model"], on_text)
+        with reply.failing(), self._client.unavailable(), self._client.stream(_PATH, body | STREAMED) as response:
+            if response.status_code != 200:
+                response.read()
+                self._check_status(response, body["model"])
+            reply.add(read_events(response.iter_bytes()))
+        return reply.finish()
 
     def _check_status(self, response: Any, model: str) -> None:
         status = response.status_code
@@ -180,6 +206,62 @@ class OpenAIChat:
         return _ModelFailed(
             f"The language model at {self.url} {reason}. Is it running, and is SHORTLIST_LLM_URL right?"
         )
+
+
+class _StreamedReply:
+    """A reply that is put together from server-sent events."""
+
+    def __init__(self, chat: OpenAIChat, model: str, on_text: OnText) -> None:
+        self._chat, self._asked, self._on_text = chat, model, on_text
+        self._texts: list[str] = []
+        self._calls: dict[int, dict[str, Any]] = {}
+        self._usage: dict[str, int] = {}
+        self._model = model
+        self._is_complete = self._is_over = False
+
+    def add(self, events: Iterable[str]) -> None:
+        for data in events:
+            self._is_over = self._is_over or data == "[DONE]"
+            if self._is_over:
+                return
+            event = self._parse(data)
+            self._usage = _read_usage(event.get("usage")) or self._usage
+            self._model = str(event.get("model") or self._model)
+            for choice in event.get("choices") or ():
+                delta = choice.get("delta") or {}
+                if text := _read_text(delta.get("content")):
+                    self._texts.append(text)
+                    self._on_text(text)
+                for piece in delta.get("tool_calls") or ():
+                    _add_call_piece(self._calls, piece)
+                self._is_complete = self._is_complete or bool(choice.get("finish_reason"))
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Do not let a request be retried once text was passed on: the caller would get it twice."""
+        try:
+            yield
+        except Unavailable as failure:
+            if self._texts:
+                raise LLMError(str(failure)) from failure
+            raise
+
+    def finish(self) -> Reply:
+        if not self._is_complete:
+            raise self._chat._error("broke off in the middle of its reply", self._asked)
+        calls = [self._calls[at] for at in sorted(self._calls)]
+        return Reply("".join(self._texts), calls, self._usage, self._model)
+
+    def _parse(self, data: str) -> dict[str, Any]:
+        try:
+            event = json.loads(data)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            raise self._chat._error(f"sent an event that is not a JSON object: {data[:200]!r}", self._asked)
+        if event.get("error"):
+            raise self._chat._error(f"broke off: {message_in(json.dumps(event))}", self._asked)
+        return event
 
 
 def _read_text(content: Any) -> str:

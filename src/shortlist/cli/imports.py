@@ -88,7 +88,7 @@ def _import_corpus(name: str, entry: Mapping[str, Any], replace: bool) -> Import
                             f"shortlist register {name} md_reports --root FOLDER")  # fmt: skip
     try:
         registry.register(name, kind, params.pop("root", None), embedder=embedder, replace=replace, **params)
-    except ShortlistError as error:  # the others are imported all the same
+    except (ShortlistError, TypeError) as error:  # the others are imported all the same
         return Imported(name, kind, "skipped", str(error))
     return Imported(name, kind, "registered", f"Build it: shortlist build {name}")
 

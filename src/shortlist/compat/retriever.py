@@ -216,8 +216,20 @@ def get_retriever() -> BM25SRetriever:
         return _retriever
 
 
-def retrieve_documents(query: str, documents: Iterable[Document] | None = None, **options: Any) -> dict[str, Any]:
+def retrieve_documents(
+    query: str,
+    documents: Iterable[Document] | None = None,
+    *,
+    temperature: float | None = None,
+    ignore_zero: bool | None = None,
+    llm_tools_cutoff: float | None = None,
+) -> dict[str, Any]:
     """Retrieve from `get_retriever()` or, if given, from these documents."""
+    options: dict[str, Any] = {
+        "temperature": temperature,
+        "ignore_zero": ignore_zero,
+        "llm_tools_cutoff": llm_tools_cutoff,
+    }
     if documents is None:
         return get_retriever().retrieve_documents(query, **options)
     retriever = BM25SRetriever(document_file=None)

@@ -16,8 +16,8 @@ from shortlist.eval.reader import open_one, open_reader
 from shortlist.eval.statistics import SEED, Table
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Mode
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Filter, Mode
+from shortlist.retrieval.options import SearchOptions, combine_options
 from shortlist.retrieval.relevance import UNCHANGED, calibration_of
 
 if TYPE_CHECKING:
@@ -104,12 +104,16 @@ def calibrate_min_score(
     persist: bool = False,
     seed: int = SEED,
     progress: Progress | None = None,
+    options: SearchOptions | None = None,
 ) -> Calibration:
     """The threshold that maximizes Youden's J over the cases; `persist` saves it for min_score="auto".
 
     A threshold belongs to a corpus with its embedder and to a mode. It is midway between two scores, of ties in the
     widest gap; or the lowest of the best in `floor_grid`. Expected ids that the corpus does not have are an error.
+    `options` are `mode`, `k` and `filter` in one object.
     """
+    options = combine_options(options, mode=mode, k=k, filter=filter)
+    mode, k, filter = options.mode, options.k, options.filter
     grid = None if floor_grid is None else np.unique(np.array(list(floor_grid), dtype=np.float64))
     if grid is not None and (not len(grid) or not np.isfinite(grid).all()):
         raise InputError(f"floor_grid must be one or more finite numbers, not {floor_grid!r}.")

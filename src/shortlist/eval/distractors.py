@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from shortlist._plain import Plain
 from shortlist.documents import Document
@@ -17,8 +17,8 @@ from shortlist.index.corpus import create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
-from shortlist.results import Mode, Selector
-from shortlist.retrieval.discover import STRATEGY, MinScore
+from shortlist.results import MinScore, Mode, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.sources import CorpusSource, documents_of
 
 SMALLEST = 10
@@ -67,7 +67,8 @@ def distractor_robustness_curve(
     repeats: int = REPEATS,
     seed: int = SEED,
     progress: Progress | None = None,
-    **selection: Any,
+    options: SearchOptions | None = None,
+    **selection: Unpack[SelectKeywords],
 ) -> Curve:
     """Run the same queries on catalogs that contain the expected results and more and more other documents.
 
@@ -75,6 +76,8 @@ def distractor_robustness_curve(
     expected results of a case) to all. Each repeat draws expected results that fit into the smallest catalog, takes all
     queries about them, and draws the order in which other documents are added. All draws come from `seed`.
     """
+    options = combine_options(options, mode=mode, k=k, strategy=strategy, min_score=min_score, **selection)
+    mode, k = options.mode, options.k
     documents, own_embedder = _read_documents(scope)
     cases = _read_cases(probes, documents)
     in_scope = [case for case in cases if case.in_scope]
@@ -92,9 +95,9 @@ def distractor_robustness_curve(
             corpus.add(documents[id] for id in sorted(gold))
             for step, size in enumerate(steps, 1):
                 corpus.add(documents[id] for id in others[len(corpus) - len(gold) : size - len(gold)])
-                with open_reader(corpus, mode) as reader:
+                with open_reader(corpus, mode, options.filter) as reader:
                     for case, found in reader.run(queries, k):
-                        selected = [hit.id for hit in found.choose(k, strategy, min_score, **selection).selected]
+                        selected = [hit.id for hit in found.choose(options).selected]
                         for name, value in _measure(case, found, k, selected).items():
                             rows[size][name].append(float(value))
                 if progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Unpack
 
 from shortlist._limits import check_length
 from shortlist._plain import Plain
@@ -13,9 +13,8 @@ from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library.opening import Searchable
-from shortlist.results import Hit, Mode, Selection
-from shortlist.retrieval.discover import MinScore
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords, combine_options
 
 MOST_RIVALS = 3
 
@@ -138,18 +137,23 @@ def explain(
     corpus: Searchable,
     id: str,
     query: str,
-    mode: Mode,
-    k: int,
-    filter: Filter | None,
-    strategy: str,
-    min_score: MinScore,
-    **selection: Any,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
+    *,
+    options: SearchOptions | None = None,
+    **selection: Unpack[SelectKeywords],
 ) -> Why:
     """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
     check_length(query)
-    with open_reader(corpus, mode, filter) as reader:
-        retrieved = reader.retrieve(query, k)
-        hits, chosen = retrieved.rank(k), retrieved.choose(k, strategy, min_score, **selection)
+    options = combine_options(
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+    )
+    with open_reader(corpus, options.mode, options.filter) as reader:
+        retrieved = reader.retrieve(query, options.k)
+        hits, chosen = retrieved.rank(options.k), retrieved.choose(options)
         rank = next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)
         known = {id} if any(one.get(id) for one in reader.corpora) else set()
         return Explainer(reader, known).explain(Case(query, (id,)), hits, rank, chosen)

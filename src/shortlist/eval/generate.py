@@ -103,22 +103,39 @@ def generate_cases(
 
 
 def generate_abstention_cases(
-    corpus: Searchable, llm: Model, n: int = 10, *, seed: int = SEED, **options: Any
+    corpus: Searchable,
+    llm: Model,
+    n: int = 10,
+    *,
+    mask_names: bool = True,
+    verify: bool = True,
+    workers: int = WORKERS,
+    seed: int = SEED,
+    progress: Progress | None = None,
 ) -> Generated:
-    """About `n` cases to which nothing in the corpus applies; `verify`, `workers` etc. are as in `generate_cases`."""
+    """About `n` cases to which nothing in the corpus applies; the keywords are those of `generate_cases`."""
     if n < 1:
         raise InputError(f"n must be 1 or more, not {n!r}.")
     only = open_one(corpus, "Case generation", needs_vectors=False)
     requests = list(_plan_out_of_scope(_described_documents(only), n, random.Random(seed)))
-    return _generate(only, llm, requests, **options)
+    return _generate(only, llm, requests, mask_names, verify, workers, progress)
 
 
 def build_eval_set(
-    corpus: Searchable, llm: Model, k: int = 5, *, abstention_frac: float = ABSTENTION_FRAC, **options: Any
+    corpus: Searchable,
+    llm: Model,
+    k: int = 5,
+    *,
+    abstention_frac: float = ABSTENTION_FRAC,
+    mask_names: bool = True,
+    verify: bool = True,
+    workers: int = WORKERS,
+    seed: int = SEED,
+    progress: Progress | None = None,
 ) -> list[Case]:
     """Cases about the whole corpus, ready to save: `k` for every document, and some to which nothing applies.
 
-    `abstention_frac` is the share of the latter in the set; further options are those of `generate_cases`.
+    `abstention_frac` is the share of the latter in the set; the other keywords are those of `generate_cases`.
     """
     if k < 1 or not 0 <= abstention_frac < 1:
         given = f"{k!r} and {abstention_frac!r}"
@@ -126,7 +143,19 @@ def build_eval_set(
     only = open_one(corpus, "Case generation", needs_vectors=False)
     share = abstention_frac / (1 - abstention_frac)
     n = k * len(_described_documents(only))
-    return list(generate_cases(only, llm, n, per_document=k, out_of_scope=share, **options).cases)
+    generated = generate_cases(
+        only,
+        llm,
+        n,
+        per_document=k,
+        out_of_scope=share,
+        mask_names=mask_names,
+        verify=verify,
+        workers=workers,
+        seed=seed,
+        progress=progress,
+    )
+    return list(generated.cases)
 
 
 def plan(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from shortlist._limits import check_length
 from shortlist.documents import Passage
@@ -18,12 +18,12 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
-from shortlist.results import Hits, Mode, Selection, Selector
+from shortlist.results import Hits, MinScore, Mode, Selection
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve_from_state
-from shortlist.retrieval.discover import MinScore, choose, describe_threshold
+from shortlist.retrieval.discover import choose, describe_threshold
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.merging import check_comparable, merge
-from shortlist.retrieval.retrieve import check_mode
+from shortlist.retrieval.options import SearchOptions, check_mode
 
 if TYPE_CHECKING:
     from shortlist.results import Positions
@@ -47,9 +47,9 @@ class Retrieved(NamedTuple):
         """The hits of the corpora that do not refuse the query, whatever the threshold."""
         return merge([one for one in self.found if not refuse_unknown(one)], self.query, self.mode, k)
 
-    def choose(self, k: int, strategy: str | Selector, min_score: MinScore, **selection: Any) -> Selection:
+    def choose(self, options: SearchOptions) -> Selection:
         """What `discover` would return."""
-        return choose(self.found, self.query, self.mode, k, strategy, min_score, **selection)
+        return choose(self.found, self.query, options)
 
 
 class Reader:

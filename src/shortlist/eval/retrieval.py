@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Unpack
 
 from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
@@ -13,12 +14,27 @@ from shortlist.eval.cases import Case
 from shortlist.eval.explain import Explainer, Why
 from shortlist.eval.metrics import depth_of, first_rank, metric
 from shortlist.eval.reader import Reader, Retrieved, open_reader
-from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Paired, estimate_means, paired
+from shortlist.eval.statistics import (
+    CONFIDENCE,
+    PERMUTATIONS,
+    RESAMPLES,
+    SEED,
+    Estimate,
+    Paired,
+    estimate_means,
+    paired,
+)
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Hit, Mode, Selection, Selector
-from shortlist.retrieval.discover import STRATEGY, MinScore, candidates_for
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.retrieval.options import (
+    STRATEGY,
+    SearchKeywords,
+    SearchOptions,
+    SelectKeywords,
+    check_count,
+    combine_options,
+)
 
 DEPTH = 1000  # hits among which an expected result is looked for below the top k, as in the runs of trec_eval
 KS = (1, 3, 5)
@@ -118,6 +134,15 @@ class DiscoveryReport(Plain):
         return data | ({"outcomes": [one.to_dict() for one in self.outcomes]} if cases else {})
 
 
+class EvaluationKeywords(SearchKeywords, total=False):
+    """The keyword arguments of `evaluate_discovery`."""
+
+    metrics: Sequence[str] | None
+    confidence: float
+    resamples: int
+    options: SearchOptions | None
+
+
 def evaluate_discovery(
     corpus: Searchable,
     cases: Sequence[Case],
@@ -132,36 +157,41 @@ def evaluate_discovery(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     progress: Progress | None = None,
-    **selection: Any,
+    options: SearchOptions | None = None,
+    **selection: Unpack[SelectKeywords],
 ) -> DiscoveryReport:
     """Run the query of every case as `discover` would, and evaluate the results.
 
     Metrics are means over the cases with expected results, with a percentile bootstrap interval; MRR and MAP look at
-    the top 1000. Every case has one of OUTCOMES, and every miss an explanation. `min_score`, `strategy` and further
-    options are those of `discover`.
+    the top 1000. Every case has one of OUTCOMES, and every miss an explanation. `min_score`, `strategy` and the
+    options of the selection are those of `discover`; `options` are all of them in one object.
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InputError(f"k must be 1 or more, not {k!r}.")
+    options = combine_options(
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+    )
+    mode, k = options.mode, options.k
+    check_count("k", k, least=1)
     names = tuple(metrics or default_metrics(k))
     measures = {name: metric(name) for name in names}
-    reach = candidates_for(k, selection.get("max_k"))
+    reach = options.candidates
     depth = max([reach, *(depth_of(name) or 0 for name in names)])
-    with open_reader(corpus, mode, filter) as reader:
+    with open_reader(corpus, mode, options.filter) as reader:
         began = time.perf_counter()
         known = {id for one in reader.corpora for id in one.ids()}
         explainer = Explainer(reader, known)
 
-        threshold = reader.describe_thresholds(min_score)
+        threshold = reader.describe_thresholds(options.min_score)
+        never_abstaining = replace(options, min_score=None)
         without: list[str] = []
 
         def evaluate(case: Case, retrieved: Retrieved) -> Outcome:
-            chosen = retrieved.choose(k, strategy, min_score, **selection)
+            chosen = retrieved.choose(options)
             hits = retrieved.rank(depth)
             all_hits = _add_deeper_hits(case, hits, depth, known, reader)
             ranked, expected = [hit.id for hit in all_hits], case.relevance
             rank = first_rank(ranked, expected)
             outcome = _classify(case, rank, reach, chosen, known)
-            without.append(_classify(case, rank, reach, retrieved.choose(k, strategy, None, **selection), known))
+            without.append(_classify(case, rank, reach, retrieved.choose(never_abstaining), known))
             return Outcome(
                 case,
                 outcome,
@@ -240,18 +270,26 @@ class Comparison:
 
 
 def compare(
-    first: DiscoveryReport, second: DiscoveryReport, metrics: Sequence[str] | None = None, **options: Any
+    first: DiscoveryReport,
+    second: DiscoveryReport,
+    metrics: Sequence[str] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    permutations: int = PERMUTATIONS,
+    seed: int = SEED,
 ) -> Comparison:
     """Compare two configurations: paired differences with intervals and p-values, and the cases whose rank changed.
 
-    Options are those of `paired`.
+    The keywords are those of `paired`.
     """
     if [one.case for one in first.outcomes] != [one.case for one in second.outcomes]:
         raise InputError("The reports have different cases. Evaluate both with the same cases in the same order.")
     if not first.in_scope:
         raise InputError("There is nothing to compare: no case has gold.")
     names = metrics or [name for name in first.metrics if name in second.metrics]
-    tests = {name: paired(first.values(name), second.values(name), **options) for name in names}
+    test = partial(paired, confidence=confidence, resamples=resamples, permutations=permutations, seed=seed)
+    tests = {name: test(first.values(name), second.values(name)) for name in names}
     pairs = [(one, two) for one, two in zip(first.in_scope, second.in_scope, strict=True) if one.rank != two.rank]
     better = [pair for pair in pairs if (pair[1].rank or DEPTH + 1) < (pair[0].rank or DEPTH + 1)]
     return Comparison(first, second, tests, better, [pair for pair in pairs if pair not in better])

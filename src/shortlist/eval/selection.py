@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, Unpack
 
 from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
@@ -14,9 +14,8 @@ from shortlist.eval.reader import open_reader
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Table, estimate_mean
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Hit, Mode, Selector
-from shortlist.retrieval.discover import STRATEGY, MinScore, candidates_for
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Filter, Hit, MinScore, Mode, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.retrieval.select import select
 
 MAX_KS = (1, 2, 3, 5, 10)
@@ -105,18 +104,24 @@ def evaluate_selection(
     resamples: int = RESAMPLES,
     seed: int = SEED,
     progress: Progress | None = None,
-    **selection: Any,
+    options: SearchOptions | None = None,
+    **selection: Unpack[SelectKeywords],
 ) -> SelectionReport:
     """Select for every case as `discover` would, and evaluate the selections; options are those of `discover`."""
-    k = candidates_for(k, selection.get("max_k"))
-    with open_reader(corpus, mode, filter) as reader:
+    options = combine_options(
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+    )
+    k, strategy = options.candidates, options.strategy
+    with open_reader(corpus, options.mode, options.filter) as reader:
         choices = [
-            _make_choice(case, found.rank(k), found.choose(k, strategy, min_score, **selection).selected)
+            _make_choice(case, found.rank(k), found.choose(options).selected)
             for case, found in reader.run(cases, k, progress)
         ]
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
-    options = {"confidence": confidence, "resamples": resamples, "seed": seed}
-    measures = {each: estimate_mean(_values(each, choices), **options) for each in MEASURES}
+    measures = {
+        each: estimate_mean(_values(each, choices), confidence=confidence, resamples=resamples, seed=seed)
+        for each in MEASURES
+    }
     return SelectionReport(name, len(cases), sum(bool(one.retrieved) for one in choices), **measures, choices=choices)
 
 
@@ -185,8 +190,14 @@ def sweep_selector(
     rel_grid: Sequence[float] = RELS,
     min_score_grid: Sequence[float | None] = (None,),
     progress: Progress | None = None,
+    options: SearchOptions | None = None,
 ) -> Sweep:
-    """Evaluate every combination of max_k, rel and min_score on candidates that are retrieved once."""
+    """Evaluate every combination of max_k, rel and min_score on candidates that are retrieved once.
+
+    `options` are `mode`, `k` and `filter` in one object.
+    """
+    options = combine_options(options, mode=mode, k=k, filter=filter)
+    mode, k, filter = options.mode, options.k, options.filter
     if cases and not any(case.in_scope for case in cases):
         raise InputError("No case has gold. A sweep needs cases with gold.")
     with open_reader(corpus, mode, filter) as reader:

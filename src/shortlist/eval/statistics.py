@@ -89,9 +89,15 @@ def estimate_means(
     return {name: Estimate(*row) for name, row in zip(columns, rows, strict=True)}
 
 
-def estimate_mean(values: Sequence[float] | Floats, **options: Any) -> Estimate | None:
-    """The mean of some values with its interval, or None without values; options are those of `estimate_means`."""
-    return estimate_means({"": values}, **options).get("")
+def estimate_mean(
+    values: Sequence[float] | Floats,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Estimate | None:
+    """The mean of some values with its interval, or None without values."""
+    return estimate_means({"": values}, confidence=confidence, resamples=resamples, seed=seed).get("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from shortlist.eval.cases import Case
-from shortlist.eval.retrieval import OUTCOMES, DiscoveryReport, evaluate_discovery
+from shortlist.eval.retrieval import OUTCOMES, DiscoveryReport, EvaluationKeywords, evaluate_discovery
 from shortlist.eval.statistics import SEED, estimate_means
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import Learning, Search, UsageLog
@@ -52,10 +52,17 @@ def _find_right_ids(search: Search) -> set[str]:
     return called or {use.id for use in search.uses if use.outcome == "read"}
 
 
-def evaluate_without_lessons(corpora: Sequence[Corpus], cases: Sequence[Case], **options: Any) -> DiscoveryReport:
-    """Evaluate without what was learned, since a query would be found by itself; options of `evaluate_discovery`."""
+def evaluate_without_lessons(
+    corpora: Sequence[Corpus],
+    cases: Sequence[Case],
+    *,
+    seed: int = SEED,
+    progress: Progress | None = None,
+    **how: Unpack[EvaluationKeywords],
+) -> DiscoveryReport:
+    """Evaluate without what was learned, since a query would be found by itself."""
     with _set_learning(corpora, "log"):
-        return evaluate_discovery(corpora, cases, **options)
+        return evaluate_discovery(corpora, cases, seed=seed, progress=progress, **how)
 
 
 def evaluate_with_lessons(
@@ -65,7 +72,7 @@ def evaluate_with_lessons(
     *,
     seed: int = SEED,
     progress: Progress | None = None,
-    **options: Any,
+    **how: Unpack[EvaluationKeywords],
 ) -> DiscoveryReport:
     """Evaluate each of five parts of the cases with what was learned from all searches with other queries."""
     searches, reports = list(log), []
@@ -74,7 +81,7 @@ def evaluate_with_lessons(
         queries = {_key(case.query) for case in fold}
         others = _Part(log, (search for search in searches if _key(search.query) not in queries))
         with _set_learning(corpora, "on", others):
-            reports.append(evaluate_discovery(corpora, fold, seed=seed, **options))
+            reports.append(evaluate_discovery(corpora, fold, seed=seed, **how))
         if progress:
             progress(done + 1, len(folds))
     return _join_reports(reports, cases, seed)

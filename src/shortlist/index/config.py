@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, cast
 
 from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.errors import InputError
@@ -33,6 +33,23 @@ class ScoreThreshold(NamedTuple):
 
     value: float | None
     doubt: str = ""
+
+
+class IndexKeywords(TypedDict, total=False):
+    """The options of a corpus that callers may set, as keyword arguments."""
+
+    analyzer: str
+    scoring: Scoring
+    chunk_size: int
+    chunk_overlap: int
+
+
+def collect_index_options(
+    analyzer: str | None, scoring: Scoring | None, chunk_size: int | None, chunk_overlap: int | None
+) -> IndexKeywords:
+    """The options that were given; None means that the corpus keeps its own, or uses the default."""
+    given = {"analyzer": analyzer, "scoring": scoring, "chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    return cast("IndexKeywords", {name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)

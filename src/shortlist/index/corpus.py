@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import pkgutil
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, Unpack, get_args
 
+import shortlist
 from shortlist._projects import stored_name
 from shortlist._text import clean, did_you_mean
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config, ScoreThreshold
+from shortlist.index.config import Config, ScoreThreshold, collect_index_options
 from shortlist.index.corpus_paths import USAGE, corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.foreign import derived_folder
+from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
-from shortlist.protocols import AgentTool, Embedder, Progress
+from shortlist.protocols import AgentTool, Embedder, Progress, ToolKeywords
+from shortlist.results import Level
 
 
 class Corpus:
@@ -106,8 +108,18 @@ class Corpus:
         status = "damaged" if found["problems"] else "repaired" if found["repaired"] else "ok"
         return about | {"status": status} | found
 
-    def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
+    def reindex(
+        self,
+        embedder: EmbedderSpec = None,
+        *,
+        analyzer: str | None = None,
+        scoring: Scoring | None = None,
+        chunk_size: int | None = None,
+        chunk_overlap: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         """Index the stored documents again, with another embedder or other options of `create_corpus`."""
+        options: dict[str, Any] = {**collect_index_options(analyzer, scoring, chunk_size, chunk_overlap)}
         loaded = self.embedder if embedder is None else load_embedder(embedder)
         chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
@@ -257,11 +269,17 @@ class Corpus:
         except CorpusError as error:  # the corpus works without its log
             return {"learning": self.learning, "problem": str(error)}
 
-    def as_tool(self, **options: Any) -> AgentTool:
-        """The corpus as a tool that an agent can call: `shortlist.as_tool` with its options."""
-        # The only deliberate late binding: the implementation is in a higher layer.
-        tool: AgentTool = pkgutil.resolve_name("shortlist.retrieval.corpus_tool:as_tool")(self, **options)
-        return tool
+    def as_tool(
+        self,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        k: int | None = None,
+        level: Level = "body",
+        **options: Unpack[ToolKeywords],
+    ) -> AgentTool:
+        """The corpus as a tool that an agent can call, as `shortlist.as_tool` makes it."""
+        return shortlist.as_tool(self, name=name, description=description, k=k, level=level, **options)
 
     def close(self) -> None:
         self._finalizer()
@@ -298,17 +316,21 @@ def create_corpus(
     rebuild: bool = False,
     default_embedder: str = "default",
     learning: Learning = "on",
+    analyzer: str | None = None,
+    scoring: Scoring | None = None,
+    chunk_size: int | None = None,
+    chunk_overlap: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Corpus:
     """Open the corpus under a name or path; create it if it does not exist, with the default embedder if none is given.
 
     An existing corpus keeps the options it was built with; other options are an error or, with `rebuild`, a reindex,
     which reports its `progress`.
     `engine` is where a new corpus is stored: "embedded", which is the default, or the address of a cluster, such as
-    "opensearch+http://localhost:9200/shortlist". `learning` is what is done with use: see `Corpus`. Options are those
-    of `Config`: analyzer, scoring, chunk_size, chunk_overlap.
+    "opensearch+http://localhost:9200/shortlist". `learning` is what is done with use: see `Corpus`. `analyzer`,
+    `scoring`, `chunk_size` and `chunk_overlap` say how it is indexed.
     """
+    options = collect_index_options(analyzer, scoring, chunk_size, chunk_overlap)
     if in_memory and engine not in (None, EMBEDDED):
         raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
     folder = None if in_memory else corpus_folder(name, path)

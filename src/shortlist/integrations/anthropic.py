@@ -10,7 +10,7 @@ from typing import Any
 
 from shortlist.errors import ShortlistError
 from shortlist.integrations import toolbox
-from shortlist.integrations.toolbox import field_of
+from shortlist.integrations.toolbox import Found, field_of
 
 Block = dict[str, Any]
 
@@ -37,16 +37,33 @@ class ToolSearch(toolbox.ToolSearch):
         """The tool_result for a tool_use block (a dict or an SDK object): references to the tools that were found, or
         the reason for none; for a Python function, its return value."""
         name, arguments = field_of(tool_use, "name"), field_of(tool_use, "input")
-        result: Block = {"type": "tool_result", "tool_use_id": field_of(tool_use, "id")}
         try:
             if name != self.toolbox.search.name:
-                return result | {"content": self.toolbox.call(name, arguments)}
-            found = self.toolbox.find(arguments)
+                return _result(tool_use, self.toolbox.call(name, arguments))
+            return _result(tool_use, _refer(self.toolbox.find(arguments)))
         except ShortlistError as error:
-            return result | {"content": str(error), "is_error": True}
-        if not found.tools:  # the API rejects an empty list
-            return result | {"content": f"No tool fits. {found.reason}"}
-        return result | {"content": [{"type": "tool_reference", "tool_name": tool.name} for tool in found.tools]}
+            return _result(tool_use, str(error)) | {"is_error": True}
+
+    async def aresult(self, tool_use: Any) -> Block:
+        """As `result`, without blocking the event loop; an asynchronous function is awaited."""
+        name, arguments = field_of(tool_use, "name"), field_of(tool_use, "input")
+        try:
+            if name != self.toolbox.search.name:
+                return _result(tool_use, await self.toolbox.acall(name, arguments))
+            return _result(tool_use, _refer(await self.toolbox.afind(arguments)))
+        except ShortlistError as error:
+            return _result(tool_use, str(error)) | {"is_error": True}
+
+
+def _result(tool_use: Any, content: str | list[Block]) -> Block:
+    return {"type": "tool_result", "tool_use_id": field_of(tool_use, "id"), "content": content}
+
+
+def _refer(found: Found) -> str | list[Block]:
+    """References to the tools that were found, or the reason for none: the API rejects an empty list."""
+    if not found.tools:
+        return f"No tool fits. {found.reason}"
+    return [{"type": "tool_reference", "tool_name": tool.name} for tool in found.tools]
 
 
 def _find_references(message: Mapping[str, Any]) -> Iterator[str]:

@@ -7,10 +7,11 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.toolbox import Toolbox
+from shortlist.protocols import ToolKeywords
 
 with needs_extra("fastmcp", "The integration with FastMCP"):
     from fastmcp.exceptions import ToolError
@@ -26,7 +27,7 @@ class ShortlistSearchTransform(BaseSearchTransform):
     """`mcp.add_transform(ShortlistSearchTransform())`: the tools that fit a query, or the reason why none does.
 
     By default these are 1 to 5, as many as are nearly as relevant as the best; `max_results` lowers that limit. The
-    first arguments are those of FastMCP's own search transforms; other options are those of `Toolbox`, such as `k`.
+    first arguments are those of FastMCP's own search transforms; `k` and the other options are those of `Toolbox`.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class ShortlistSearchTransform(BaseSearchTransform):
         search_tool_name: str = "search_tools",
         call_tool_name: str = "call_tool",
         search_result_serializer: SearchResultSerializer | None = None,
-        **options: Any,
+        k: int | None = None,
+        **options: Unpack[ToolKeywords],
     ) -> None:
         super().__init__(
             max_results=max_results,
@@ -46,6 +48,7 @@ class ShortlistSearchTransform(BaseSearchTransform):
             call_tool_name=call_tool_name,
             search_result_serializer=search_result_serializer,
         )
+        self._k = k
         self._options = options
         self._lock = Lock()
         self._toolboxes: dict[str, Toolbox] = {}  # by a hash of their tools, the latest last
@@ -86,7 +89,7 @@ class ShortlistSearchTransform(BaseSearchTransform):
         ]
         key = sha256(json.dumps(schemas, sort_keys=True, default=str).encode()).hexdigest()
         with self._lock:
-            toolbox = self._toolboxes.pop(key, None) or Toolbox(schemas, **self._options)
+            toolbox = self._toolboxes.pop(key, None) or Toolbox(schemas, k=self._k, **self._options)
             self._toolboxes[key] = toolbox
             while len(self._toolboxes) > MOST_CATALOGS:
                 del self._toolboxes[next(iter(self._toolboxes))]

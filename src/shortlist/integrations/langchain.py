@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from pydantic import Field, create_model
 
+from shortlist._limits import run_in_thread
 from shortlist.errors import InputError, needs_extra
-from shortlist.integrations.retrieved_texts import Texts
-from shortlist.integrations.toolbox import Toolbox
+from shortlist.integrations.retrieved_texts import Text, Texts
+from shortlist.integrations.toolbox import Found, Toolbox, ToolboxKeywords
 from shortlist.library.opening import Searchable
-from shortlist.protocols import AgentTool
+from shortlist.protocols import AgentTool, ToolKeywords
+from shortlist.results import Level
 from shortlist.retrieval.corpus_tool import as_tool
+from shortlist.retrieval.options import DiscoverKeywords
 
 with needs_extra("langchain", "The integration with LangChain"):
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.tools import BaseTool, ToolException
@@ -28,14 +31,30 @@ class ShortlistRetriever(BaseRetriever):
 
     texts: Texts
 
-    def __init__(self, corpus: Searchable, **options: Any) -> None:
-        fields: dict[str, Any] = {name: options.pop(name) for name in ("name", "tags", "metadata") if name in options}
-        fields["texts"] = Texts(corpus, **options)
-        super().__init__(**fields)
+    def __init__(
+        self,
+        corpus: Searchable,
+        *,
+        passages: bool = False,
+        name: str | None = None,
+        tags: list[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **options: Unpack[DiscoverKeywords],
+    ) -> None:
+        texts = Texts(corpus, passages=passages, **options)
+        super().__init__(texts=texts, name=name, tags=tags, metadata=metadata)
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        texts = self.texts.find(query)
-        return [Document(id=text.id, page_content=text.text, metadata=text.metadata) for text in texts]
+        return [_document(text) for text in self.texts.find(query)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_document(text) for text in await self.texts.afind(query)]
+
+
+def _document(text: Text) -> Document:
+    return Document(id=text.id, page_content=text.text, metadata=text.metadata)
 
 
 class ShortlistTool(BaseTool):
@@ -45,9 +64,18 @@ class ShortlistTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: bool = True
 
-    def __init__(self, corpus: Searchable, **options: Any) -> None:
-        """Options are those of `shortlist.as_tool`."""
-        search = as_tool(corpus, **options)
+    def __init__(
+        self,
+        corpus: Searchable,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        k: int | None = None,
+        level: Level = "body",
+        **options: Unpack[ToolKeywords],
+    ) -> None:
+        """The arguments are those of `shortlist.as_tool`."""
+        search = as_tool(corpus, name=name, description=description, k=k, level=level, **options)
         query, top_k = (search.parameters["properties"][name] for name in ("query", "top_k"))
         limits: dict[str, Any] = {"description": top_k["description"], "ge": top_k["minimum"], "le": top_k["maximum"]}
         arguments = create_model(
@@ -64,6 +92,9 @@ class ShortlistTool(BaseTool):
             raise ToolException(str(error)) from error
         return json.dumps(result, ensure_ascii=False, default=str), result
 
+    async def _arun(self, query: str, top_k: int | None = None) -> tuple[str, Any]:
+        return await run_in_thread(lambda: self._run(query, top_k))
+
 
 class ToolChooser:
     """Selects the few of many LangChain tools that a model is given: `model.bind_tools(chooser.choose(query))`.
@@ -71,13 +102,19 @@ class ToolChooser:
     Their calls do not pass through here, so nothing is learned from them.
     """
 
-    def __init__(self, tools: Sequence[BaseTool], **options: Any) -> None:
-        """Options are those of `discover`."""
+    def __init__(self, tools: Sequence[BaseTool], **options: Unpack[ToolboxKeywords]) -> None:
+        """Options are those of `Toolbox`."""
         schemas = [convert_to_openai_tool(tool) for tool in tools]
         self._toolbox = Toolbox(schemas, **options)
         self._tools = {schema["function"]["name"]: tool for schema, tool in zip(schemas, tools, strict=True)}
 
     def choose(self, query: str, k: int | None = None) -> list[BaseTool]:
         """The tools that match, or the first k of them, the best first; none without a match."""
-        found = self._toolbox.find({"query": query, "top_k": k})
+        return self._pick(self._toolbox.find({"query": query, "top_k": k}))
+
+    async def achoose(self, query: str, k: int | None = None) -> list[BaseTool]:
+        """As `choose`, without blocking the event loop."""
+        return self._pick(await self._toolbox.afind({"query": query, "top_k": k}))
+
+    def _pick(self, found: Found) -> list[BaseTool]:
         return [self._tools[self._toolbox.document(tool.name).title] for tool in found.tools]

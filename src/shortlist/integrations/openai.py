@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from shortlist._limits import run_in_thread
 from shortlist.errors import InputError, ShortlistError
 from shortlist.integrations import toolbox
 from shortlist.integrations.toolbox import field_of
@@ -47,6 +48,21 @@ class ToolSearch(toolbox.ToolSearch):
             return answer | {"call_id": call_id}
         try:
             output = self.toolbox.call(field_of(call, "name"), arguments)
+        except ShortlistError as error:
+            output = f"Error: {error}"
+        return {"type": "function_call_output", "output": output, "call_id": call_id}
+
+    async def aoutputs(self, output: Iterable[Any]) -> list[Item]:
+        """As `outputs`, without blocking the event loop; asynchronous functions are awaited."""
+        return [await self.aoutput(item) for item in output if self._is_ours(item)]
+
+    async def aoutput(self, call: Any) -> Item:
+        """As `output`, without blocking the event loop; an asynchronous function is awaited."""
+        arguments, call_id = field_of(call, "arguments"), field_of(call, "call_id")
+        if field_of(call, "type") == "tool_search_call":
+            return await run_in_thread(lambda: self.output(call))
+        try:
+            output = await self.toolbox.acall(field_of(call, "name"), arguments)
         except ShortlistError as error:
             output = f"Error: {error}"
         return {"type": "function_call_output", "output": output, "call_id": call_id}

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
+from shortlist._limits import run_in_thread
 from shortlist.documents import Document
 from shortlist.errors import InputError, needs_extra
-from shortlist.integrations.toolbox import Toolbox, Tools
+from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords, Tools
 
 with needs_extra("pydantic-ai", "The integration with PydanticAI"):
     from pydantic_ai import ModelRetry, RunContext, Tool
     from pydantic_ai.tools import ToolDefinition
     from pydantic_ai.toolsets import FunctionToolset
 
-Strategy = Callable[[RunContext[Any], Sequence[str], Sequence[ToolDefinition]], list[str]]
+Strategy = Callable[[RunContext[Any], Sequence[str], Sequence[ToolDefinition]], Awaitable[list[str]]]
 Call = Callable[[Document, Mapping[str, Any]], Any]
 
 
-def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
+def tool_search(tools: Tools | None = None, **options: Unpack[ToolboxKeywords]) -> Strategy:
     """A strategy: `Agent(..., capabilities=[ToolSearch(strategy=tool_search())])`.
 
     It searches the agent's own deferred tools or, if given, `tools`: the corpus that `toolset` was made from. Options
@@ -31,7 +32,7 @@ def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
     given = None if tools is None else Toolbox(tools, **options)
     own: tuple[list[ToolDefinition], Toolbox] | None = None
 
-    def search(ctx: RunContext[Any], queries: Sequence[str], deferred: Sequence[ToolDefinition]) -> list[str]:
+    def find_tools(queries: Sequence[str], deferred: Sequence[ToolDefinition]) -> list[str]:
         nonlocal own
         if given is not None:
             return _find_names(given, queries)
@@ -39,6 +40,9 @@ def tool_search(tools: Tools | None = None, **options: Any) -> Strategy:
             own = list(deferred), Toolbox([_schema(tool) for tool in deferred], **options)
         toolbox = own[1]
         return [toolbox.document(name).title for name in _find_names(toolbox, queries)]
+
+    async def search(ctx: RunContext[Any], queries: Sequence[str], deferred: Sequence[ToolDefinition]) -> list[str]:
+        return await run_in_thread(lambda: find_tools(queries, deferred))
 
     return search
 

@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 from weakref import WeakValueDictionary
 
+from shortlist._limits import run_in_thread
 from shortlist._text import did_you_mean
 from shortlist.documents import Document, Problem
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.library.opening import open_named
-from shortlist.protocols import AgentTool
+from shortlist.protocols import AgentTool, ToolKeywords
 from shortlist.retrieval.corpus_tool import as_tool
 from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.sources.tools.tool_catalogs import describe_tool, tools_of
@@ -47,6 +48,14 @@ class Found:
     reason: str
 
 
+class ToolboxKeywords(ToolKeywords, total=False):
+    """The keyword arguments of `Toolbox`."""
+
+    name: str
+    description: str | None
+    k: int | None
+
+
 class Toolbox:
     """Tools that a model finds with a query, and then calls by a unique name.
 
@@ -64,7 +73,7 @@ class Toolbox:
         name: str = "search_tools",
         description: str | None = None,
         k: int | None = None,
-        **options: Any,
+        **options: Unpack[ToolKeywords],
     ) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._places = self._locate(tools)
@@ -83,7 +92,7 @@ class Toolbox:
             f"Finds the tools for a task among {kinds['tool']:,} that are not shown, or says that none fits. What it "
             "finds can be called afterwards. Search before you say that something cannot be done."
         )
-        searched = self._places[0] if len(self._places) == 1 else self._places
+        searched = self._places[0] if len(self._places) == 1 else tuple(self._places)
         self.search = as_tool(searched, name=name, description=description, k=k, level="metadata", **options)
         self._names = _Names(corpora, name)
 
@@ -103,6 +112,10 @@ class Toolbox:
             if usage := _sessions.get(corpus.path or id(corpus)):
                 usage.searched([corpus], answer["query"], shown)
         return Found(tools, answer["reason"])
+
+    async def afind(self, arguments: str | Mapping[str, Any]) -> Found:
+        """As `find`, without blocking the event loop."""
+        return await run_in_thread(lambda: self.find(arguments))
 
     def expect_calls(self) -> None:
         """Store the searches of these corpora from now on; `follow` stores which tools are called."""
@@ -152,16 +165,20 @@ class Toolbox:
     def call(self, name: str, arguments: str | Mapping[str, Any]) -> str:
         """Call a tool that is a Python function; its return value as text for a model."""
         tool = self[name]
-        try:
+        with _report_failure(name):
             value = tool.invoke(arguments)
-        except ShortlistError:
-            raise
-        except Exception as error:  # a function may raise anything, which the model should know
-            raise ShortlistError(f"{name} failed: {type(error).__name__}: {error}") from error
         if inspect.iscoroutine(value):
             value.close()
-            raise InputError(f"{name} is asynchronous. Await it in your event loop instead.")
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            raise InputError(f"{name} is asynchronous. Use acall, or await it in your event loop instead.")
+        return _to_text(value)
+
+    async def acall(self, name: str, arguments: str | Mapping[str, Any]) -> str:
+        """As `call`; an asynchronous function is awaited, any other one runs in a thread."""
+        tool = await run_in_thread(lambda: self[name])
+        with _report_failure(name):
+            if inspect.iscoroutinefunction(tool.run):
+                return _to_text(await tool.invoke(arguments))
+            return _to_text(await run_in_thread(lambda: tool.invoke(arguments)))
 
     def _locate(self, tools: Tools) -> list[Corpus | str | Path]:
         if isinstance(tools, Corpus | str | Path):
@@ -220,6 +237,21 @@ class Toolbox:
         return AgentTool(name, *describe_tool(document), followed)
 
 
+@contextmanager
+def _report_failure(name: str) -> Iterator[None]:
+    """Turn whatever a function raises into an error that the model should know of."""
+    try:
+        yield
+    except ShortlistError:
+        raise
+    except Exception as error:
+        raise ShortlistError(f"{name} failed: {type(error).__name__}: {error}") from error
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 class _Names:
     """The names of all tools, as models can write them, and the corpus and id of each.
 
@@ -267,7 +299,7 @@ def _mark(name: str, place: Place) -> str:
 class ToolSearch:
     """Client-side tool search in the format of one vendor. `tools` and options are those of `Toolbox`."""
 
-    def __init__(self, tools: Tools, **options: Any) -> None:
+    def __init__(self, tools: Tools, **options: Unpack[ToolboxKeywords]) -> None:
         self.toolbox = Toolbox(tools, **options)
 
 

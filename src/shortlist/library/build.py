@@ -13,6 +13,7 @@ from shortlist.errors import InputError, ShortlistError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import delete_corpus, find_corpus_file
 from shortlist.library import registry
 from shortlist.protocols import Progress
@@ -32,15 +33,22 @@ def build(
     in_memory: bool = False,
     prune: bool = True,
     rebuild: bool = False,
+    analyzer: str | None = None,
+    scoring: Scoring | None = None,
+    chunk_size: int | None = None,
+    chunk_overlap: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
 ) -> Corpus:
     """Sync a corpus with a source: incremental, idempotent, all or nothing. `corpus.changes` reports what was done.
 
+    This is the way to fill a corpus. `ingest` does it for files in batches, and `register` stores the source under a
+    name, so that `build(name)` and searches find it.
+
     `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder`; by default "tools" for
     tools, skills and packages if onnxruntime is installed (in memory, for up to 200 of them), else "default". Changing
-    the embedder of an existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. Other
-    options are passed to `create_corpus`.
+    the embedder of an existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. With
+    `prune=False`, documents that are not in the source stay. The other options are those of
+    `create_corpus`.
     """
     if isinstance(source, str) and (entry := registry.find(source)):
         source, name = entry.source(), name or entry.name
@@ -55,14 +63,27 @@ def build(
     if not isinstance(source, CorpusSource):
         source = CorpusSource.from_mapping(source) if isinstance(source, Mapping) else CorpusSource.from_list(source)
     is_new = not in_memory and find_corpus_file(name or source.name, path) is None
-    options |= {"engine": engine, "in_memory": in_memory, "rebuild": rebuild, "progress": progress}
+    default_embedder = "default"
     documents: Iterable[Document | Problem] = source
     if in_memory and source.kind in MAY_BE_TOOLS:
         documents = list(source)
-        options["default_embedder"] = tools_model.default_in_memory(documents)
+        default_embedder = tools_model.default_in_memory(documents)
     elif source.kind in OF_CAPABILITIES:
-        options["default_embedder"] = tools_model.default_for_tools()
-    corpus = create_corpus(name or source.name, path=path, embedder=embedder, **options)
+        default_embedder = tools_model.default_for_tools()
+    corpus = create_corpus(
+        name or source.name,
+        path=path,
+        embedder=embedder,
+        engine=engine,
+        in_memory=in_memory,
+        rebuild=rebuild,
+        default_embedder=default_embedder,
+        analyzer=analyzer,
+        scoring=scoring,
+        chunk_size=chunk_size,
+        chunk_overlap=chunk_overlap,
+        progress=progress,
+    )
     try:
         if tools_model.has_old_model(corpus.config):
             corpus.reindex("tools", progress=progress)

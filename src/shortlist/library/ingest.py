@@ -19,8 +19,10 @@ from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import SourceError
 from shortlist.index.corpus import Corpus, create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
+from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import find_corpus_file
 from shortlist.index.text.chunking import split
+from shortlist.protocols import Progress
 from shortlist.sources import CorpusSource
 
 # A batch ends after this number of files or characters, whichever comes first.
@@ -53,7 +55,7 @@ class Ingested:
         return counts | {"failed": [problem.to_dict() for problem in self.failed]}
 
 
-OnProgress = Callable[[Ingested], None]
+OnCounts = Callable[[Ingested], None]
 
 
 def ingest(
@@ -65,14 +67,20 @@ def ingest(
     engine: str | None = None,
     chunk_size: int | None = None,
     chunk_overlap: int | None = None,
-    progress: OnProgress | None = None,
-    **options: Any,
+    analyzer: str | None = None,
+    scoring: Scoring | None = None,
+    default_embedder: str = "default",
+    progress: Progress | None = None,
+    on_counts: OnCounts | None = None,
 ) -> tuple[Corpus, Ingested]:
     """Ingest files and folders; return the corpus and the counts.
 
+    It does for each path what `build(CorpusSource.from_files(path), prune=False)` does, but commits every batch of
+    files, uses full paths as ids, and removes files of these paths that are gone.
+
     The default corpus is the index of this project: of the repository of the current folder, or of the folder itself.
-    `path` is a folder for the corpus instead of a name; `engine` and other options are passed to `create_corpus`. A new
-    chunk size or overlap applies to all stored documents. `progress` is called after each file.
+    `path` is a folder for the corpus instead of a name. A new chunk size or overlap applies to all stored documents.
+    After each file `progress` is called with the number of files and None, and `on_counts` with all counts.
     """
     name = name or (GLOBAL_INDEX if path else project_index())
     places = [Path(place).expanduser() for place in ([paths] if isinstance(paths, str | Path) else paths)]
@@ -80,15 +88,31 @@ def ingest(
     is_new = find_corpus_file(name, path) is None
     if gone and is_new:
         raise SourceError(f"{gone[0]} does not exist.")
-    given = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
-    wanted: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    corpus = create_corpus(name, path=path, embedder=embedder, engine=engine, **options, **(wanted if is_new else {}))
-    if any(getattr(corpus.config, option) != value for option, value in wanted.items()):
-        corpus.reindex(**wanted)
+    corpus = create_corpus(
+        name,
+        path=path,
+        embedder=embedder,
+        engine=engine,
+        default_embedder=default_embedder,
+        analyzer=analyzer,
+        scoring=scoring,
+        chunk_size=chunk_size if is_new else None,
+        chunk_overlap=chunk_overlap if is_new else None,
+    )
+    config = corpus.config
+    if chunk_size not in (None, config.chunk_size) or chunk_overlap not in (None, config.chunk_overlap):
+        corpus.reindex(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     done = Ingested()
+
+    def report() -> None:
+        if progress:
+            progress(done.files, None)
+        if on_counts:
+            on_counts(done)
+
     known = corpus.stamps()
     for place in places:
-        seen = set() if place in gone else _read(corpus, place, known, done, progress)
+        seen = set() if place in gone else _read(corpus, place, known, done, report)
         removed = _remove_others(corpus, place, seen)
         if place in gone and not removed:
             corpus.close()
@@ -97,7 +121,7 @@ def ingest(
     return corpus, done
 
 
-def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: OnProgress | None) -> set[str]:
+def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, report: Callable[[], None]) -> set[str]:
     """Ingest what is new or changed at a path; return the ids of all files there."""
     seen: set[str] = set()
     config = corpus.config
@@ -109,8 +133,7 @@ def _read(corpus: Corpus, place: Path, known: Stamps, done: Ingested, progress: 
         if not isinstance(file.items[0], Skipped):
             seen.add(clean(file.id))
         batch.take(file, known)
-        if progress:
-            progress(done)
+        report()
     batch.commit()
     return seen
 

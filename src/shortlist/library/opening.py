@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -30,7 +31,8 @@ Searchable = (
     Corpus
     | str
     | Path
-    | Sequence[Corpus | str | Path]
+    | tuple[Corpus | str | Path, ...]
+    | Sequence[Corpus | Path]
     | Mapping[str, Any]
     | Iterable[str | Document | Mapping[str, Any]]
 )
@@ -39,20 +41,25 @@ Searchable = (
 def open_corpora(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
     """Open the given corpora. Plain texts are indexed in memory, with vectors only if needed.
 
-    A list or tuple whose items are all corpora, paths or known names means corpora; otherwise its strings are texts.
+    A tuple of names, paths or Corpus objects means corpora, and so does a list of paths or Corpus objects. The strings
+    of a list are texts, whatever corpora there are.
     """
     if isinstance(corpus, Corpus | str | Path):
-        corpus = [corpus]
-    elif not _is_list_of_corpora(corpus):
+        corpus = (corpus,)
+    elif not _are_corpora(corpus):
+        if isinstance(corpus, list) and corpus and all(isinstance(item, str) and is_known(item) for item in corpus):
+            advice = f"To search these corpora, pass a tuple: {tuple(corpus)}."
+            warnings.warn(f"The strings of a list are searched as texts. {advice}", UserWarning, stacklevel=4)
         return [_index_in_memory(corpus, needs_vectors)]
     found = [one if isinstance(one, Corpus) else open_named(one, progress) for one in corpus]
     return list({id(one): one for one in found}.values())
 
 
-def _is_list_of_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
+def _are_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
     if not isinstance(items, list | tuple) or not items:
         return False
-    return all(isinstance(item, Corpus | Path) or (isinstance(item, str) and is_known(item)) for item in items)
+    kinds = (Corpus, Path, str) if isinstance(items, tuple) else (Corpus, Path)
+    return all(isinstance(item, kinds) for item in items)
 
 
 def _index_in_memory(texts: Any, needs_vectors: bool) -> Corpus:

@@ -64,14 +64,16 @@ def register(
     root: str | Path | Sequence[str | Path] | None = None,
     pattern: str | None = None,
     *,
+    exclude: str | None = None,
+    timeout: float | None = None,
     embedder: str | None = None,
     engine: str | None = None,
     replace: bool = False,
-    **options: Any,
 ) -> Registration:
-    """Register a name for a source. Nothing is read or built yet.
+    """Store a source under a name, for `build(name)` and for searches by that name. Nothing is read or built yet.
 
-    `root` is a path or a list of paths; `pattern` and other options depend on the kind of source. `engine` is the
+    `root` is a path or a list of paths. `pattern` and `exclude` are options of "files", and `timeout` in seconds of
+    "mcp". `engine` is the
     address of a cluster to store the corpus in; user and password are not saved. A name that is registered for
     something else, or whose stored corpus is not registered, needs `replace=True`.
     """
@@ -79,7 +81,8 @@ def register(
     if kind in ONLY_IN_A_PROGRAM:
         raise InputError(f"A {kind} exists only in memory and cannot be registered. Use shortlist.build.")
     roots = () if root is None else (root,) if isinstance(root, str | Path) else tuple(root)
-    given = {key: value for key, value in {"pattern": pattern, **options}.items() if value is not None}
+    options = {"pattern": pattern, "exclude": exclude, "timeout": timeout}
+    given = {key: value for key, value in options.items() if value is not None}
     address = None if engine in (None, EMBEDDED) else str(Address.parse(engine))
     entry = Registration(name, kind, tuple(_lasting(place) for place in roots), given, embedder, address)
     entry.source()  # raises if it is invalid

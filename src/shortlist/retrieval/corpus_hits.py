@@ -16,7 +16,7 @@ from shortlist._telemetry import traced
 from shortlist.documents import Passage
 from shortlist.index.corpus import Corpus
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import TermWeights, QueryTerms, analyze
+from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, Mode, Ranking, Selection

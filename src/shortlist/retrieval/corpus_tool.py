@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import AgentTool
-from shortlist.results import Level
+from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
 from shortlist.retrieval.discover import discover
+from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, STRATEGY, TEMPERATURE, SearchOptions
 
 MOST = 20
 
@@ -23,16 +26,36 @@ def as_tool(
     description: str | None = None,
     k: int | None = None,
     level: Level = "body",
-    **options: Any,
+    mode: Mode = "auto",
+    filter: Filter | None = None,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
+    rel: float = REL,
+    gap_ratio: float = GAP_RATIO,
+    temperature: float = TEMPERATURE,
+    cutoff: float = CUTOFF,
+    loader: Loader | None = None,
+    roots: Sequence[str | Path] | None = None,
 ) -> AgentTool:
     """Make a search tool for a model: it returns the few documents that match, or reports that none does.
 
     `k` is the number of results, by default 1 to 5 as in `discover`; a model may ask for another number, up to 20.
-    `level` is how much of each result is disclosed. Other options are passed to `discover`: mode, filter, strategy,
-    min_score, rel and so on. The tool stores no searches, since it does not see what is used; report that with
-    `Corpus.learn`.
+    `level` is how much of each result is disclosed. The other options are those of `discover`. The tool stores no
+    searches, since it does not see what is used; report that with `Corpus.learn`.
     """
     k = None if k is None else parse_count(k, "k", most=MOST)
+    options = SearchOptions(
+        mode=mode,
+        filter=filter,
+        strategy=strategy,
+        max_k=k,
+        min_score=min_score,
+        rel=rel,
+        gap_ratio=gap_ratio,
+        temperature=temperature,
+        cutoff=cutoff,
+        level=level,
+    )
     corpora = open_corpora(corpus, needs_vectors=True)
     asked: Searchable = corpus if isinstance(corpus, str | Path) else corpora  # a name is opened again for each call
 
@@ -40,7 +63,7 @@ def as_tool(
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"'query' must be a non-empty string, not {query!r}.")
         wanted = k if top_k is None else parse_count(top_k, "top_k", most=MOST)
-        found = discover(asked, query, level=level, max_k=wanted, **options)
+        found = discover(asked, query, loader=loader, roots=roots, options=replace(options, max_k=wanted))
         return {
             "query": query,
             "abstained": found.abstained,

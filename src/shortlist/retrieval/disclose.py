@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from shortlist._limits import check_canceled
 from shortlist._projects import project_folders
 from shortlist._telemetry import traced
 from shortlist._text import clean
-from shortlist.documents import Document, Metadata, Passage
+from shortlist.documents import Document, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
 from shortlist.library import registry
-from shortlist.results import Disclosure, Hit, Level, Selection
+from shortlist.results import Disclosure, Hit, Level, Loader, Selection
+from shortlist.retrieval.options import check_level
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.skills import FILE as SKILL
@@ -30,8 +31,6 @@ POINTERS = ("skill_path", "path")
 _OPEN_HIDDEN = frozenset(Path(place).parts[0] for place in USUAL_PLACES)
 
 _OF_THE_HIT = ("id", "name", "score", "kind", "source", "locator", "metadata", "corpus", "relevance")
-
-Loader = Callable[[Metadata], str | None]
 
 
 @traced("disclose", lambda shown: {"disclosed": len(shown)})
@@ -50,8 +49,7 @@ def disclose(
     (default: the current project). `note` explains when the indexed text is returned instead. `loader(metadata)` may
     return the body itself, or None for the default.
     """
-    if level not in get_args(Level):
-        raise InputError(f"Unknown level {level!r}. Use one of {', '.join(get_args(Level))}.")
+    check_level(level)
     if isinstance(roots, str | Path):
         raise InputError(f"roots must be a list of folders, not {roots!r}.")
     hits = selection.selected if isinstance(selection, Selection) else selection

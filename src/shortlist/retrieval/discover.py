@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from shortlist._telemetry import traced
-from shortlist._text import did_you_mean
-from shortlist.errors import InputError
 from shortlist.index.config import ScoreThreshold
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.tools_model import suggest_embedder
@@ -18,12 +16,22 @@ from shortlist.index.engine import State
 from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Discovery, Hit, Hits, Level, Mode, Selection, Selector
+from shortlist.results import Discovery, Filter, Hit, Hits, Level, Loader, MinScore, Mode, Selection, Selector
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve
-from shortlist.retrieval.disclose import Loader, disclose
-from shortlist.retrieval.filters import Filter
+from shortlist.retrieval.disclose import disclose
 from shortlist.retrieval.learning.learned import find_threshold
 from shortlist.retrieval.merging import merge
+from shortlist.retrieval.options import (
+    CUTOFF,
+    GAP_RATIO,
+    REL,
+    STRATEGY,
+    TEMPERATURE,
+    K,
+    SearchOptions,
+    SelectKeywords,
+    combine_options,
+)
 from shortlist.retrieval.relevance import THRESHOLD
 from shortlist.retrieval.retrieve import open_query
 from shortlist.retrieval.select import is_built_in, select
@@ -32,15 +40,6 @@ from shortlist.sources.tools.tool_catalogs import describe_tool
 NEAR_MISSES = 3
 SHIPPED = f"The built-in relevance threshold of {THRESHOLD:g}; this corpus has none calibrated for this mode."
 LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
-
-MinScore = float | Literal["auto"] | None
-
-# The defaults of every way to call discover and of every evaluation.
-STRATEGY = "adaptive"
-K = 10
-
-SELECT_OPTIONS = ("rel", "gap_ratio", "temperature", "cutoff")  # of `select`, besides those that discover names
-OPTIONS = (*SELECT_OPTIONS, "mode", "k", "filter", "strategy", "max_k", "min_score", "level", "loader", "roots")
 
 
 @traced("discover", lambda found: {"mode": found.mode, "selected": len(found.results)})
@@ -54,12 +53,16 @@ def discover(
     strategy: str | Selector = STRATEGY,
     max_k: int | None = None,
     min_score: MinScore = "auto",
+    rel: float = REL,
+    gap_ratio: float = GAP_RATIO,
+    temperature: float = TEMPERATURE,
+    cutoff: float = CUTOFF,
     level: Level = "metadata",
     disclose_level: Level | None = None,
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
     progress: Progress | None = None,
-    **selection: Any,
+    options: SearchOptions | None = None,
 ) -> Discovery:
     """Return the few documents that match the query, or abstain.
 
@@ -69,18 +72,25 @@ def discover(
     Abstains if the best score is below `min_score`. With "auto", each corpus uses the threshold calibrated for it and
     the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
     an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
-    `loader` and `roots` to `disclose`; other options to `select`: rel, gap_ratio, temperature, cutoff.
-    `disclose_level` is another name of `level`.
+    `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and `cutoff` to `select`. `disclose_level` is
+    another name of `level`. `options` are all of these in one object, except `loader`, `roots` and `progress`.
     """
-    if unknown := [name for name in selection if name not in SELECT_OPTIONS]:
-        raise TypeError(
-            f"discover() got an unexpected keyword argument {unknown[0]!r}.{did_you_mean(unknown[0], OPTIONS)}"
-        )
-    level = disclose_level or level
-    chosen, candidates = find(
-        corpus, query, mode, k, filter, strategy, min_score,
-        max_k=max_k, progress=progress, reads_all=level != "metadata", **selection,
-    )  # fmt: skip
+    options = combine_options(
+        options,
+        mode=mode,
+        k=k,
+        filter=filter,
+        strategy=strategy,
+        max_k=max_k,
+        min_score=min_score,
+        rel=rel,
+        gap_ratio=gap_ratio,
+        temperature=temperature,
+        cutoff=cutoff,
+        level=disclose_level or level,
+    )
+    level, mode = options.level, options.mode
+    chosen, candidates = find(corpus, query, options, progress=progress, reads_all=level != "metadata")
     shown = disclose(chosen, level, loader=loader, roots=roots)
     shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
     return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
@@ -96,26 +106,18 @@ def _needs(hit: Hit) -> tuple[str, ...]:
 def find(
     corpus: Searchable,
     query: str,
-    mode: Mode = "auto",
-    k: int = K,
-    filter: Filter | None = None,
-    strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    options: SearchOptions,
     *,
-    max_k: int | None = None,
     progress: Progress | None = None,
     whole: bool = True,
     reads_all: bool = False,
-    **selection: Any,
 ) -> tuple[Selection, Hits]:
     """Select from the candidates, and return both. Selected tools carry their documents; with `reads_all`, all hits.
 
     Everything is read from one state, which is closed before a strategy of the caller runs.
     """
-    k = candidates_for(k, max_k)
-    selection["max_k"] = max_k
-    if isinstance(min_score, str) and min_score != "auto":
-        raise InputError(f"min_score must be a number, None or 'auto', not {min_score!r}.")
+    mode, k, filter = options.mode, options.candidates, options.filter
+    strategy, min_score, selection = options.strategy, options.min_score, options.selection
     chosen: Selection | None = None
     with open_query(corpus, query, mode, k, progress) as states:
         found = retrieve(states, query, mode, k, filter, whole=whole)
@@ -134,29 +136,16 @@ def find(
     return replace(chosen, selected=selected), candidates
 
 
-def candidates_for(k: int, max_k: int | None) -> int:
-    """The number of candidates: k, or what is asked for if that is more."""
-    return max(k, max_k) if k and isinstance(max_k, int) else k
-
-
 def _read_documents(found: Sequence[CorpusHits], hits: Sequence[Hit]) -> dict[Any, Any]:
     """Read the documents of the hits, by their `load` function."""
     wanted = {hit.load for hit in hits}
     return {hit.load: one.state.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
 
 
-def choose(
-    found: Sequence[CorpusHits],
-    query: str,
-    mode: Mode,
-    k: int,
-    strategy: str | Selector,
-    min_score: MinScore,
-    **selection: Any,
-) -> Selection:
+def choose(found: Sequence[CorpusHits], query: str, options: SearchOptions) -> Selection:
     """Select as `discover` does. The states must be open."""
-    k = candidates_for(k, selection.get("max_k"))
-    return _apply_thresholds(found, query, mode, k, min_score).select(strategy, selection)
+    thresholded = _apply_thresholds(found, query, options.mode, options.candidates, options.min_score)
+    return thresholded.select(options.strategy, options.selection)
 
 
 @dataclass(frozen=True)
@@ -171,7 +160,7 @@ class _Thresholded:
     min_score: float | None  # for all corpora together
     signals: Mapping[str, Any]
 
-    def select(self, strategy: str | Selector, options: Mapping[str, Any]) -> Selection:
+    def select(self, strategy: str | Selector, options: SelectKeywords) -> Selection:
         # also called without hits, so that a wrong argument is an error
         chosen = select(self.fitting, strategy, min_score=self.min_score, **options)
         if self.left_out and not self.fitting:

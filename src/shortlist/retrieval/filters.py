@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from shortlist._text import clean
 from shortlist.errors import InputError
 from shortlist.index.engine import MISSING
+from shortlist.results import Filter as Filter
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
 
-Filter = Mapping[str, Any]
 Test = Callable[[Any], bool]
 
 

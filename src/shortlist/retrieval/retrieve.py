@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import get_args
 
 from shortlist._limits import check_length
 from shortlist._telemetry import traced
@@ -19,6 +18,7 @@ from shortlist.results import Hit, Hits, Mode
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve, retrieve_masked
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.merging import check_comparable, merge
+from shortlist.retrieval.options import SearchOptions, check_count, check_mode, combine_options
 
 # Number of candidates that a reranker sees: this many times k, but at least the second number.
 RERANKED_TIMES_K = 5
@@ -26,8 +26,6 @@ RERANKED_AT_LEAST = 50
 
 # From this many passages with vectors on, queries of a batch run in several threads.
 PARALLEL_FROM = 50_000
-
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 Reranker = Callable[[str, list[Hit]], Sequence[Hit]]
 
@@ -42,17 +40,21 @@ def search(
     *,
     rerank: Reranker | None = None,
     progress: Progress | None = None,
+    options: SearchOptions | None = None,
 ) -> Hits:
     """Find the k documents that match the query best.
 
-    `corpus` is a Corpus, its name, a list of these, or a list or mapping of texts or Documents. `mode` is "lexical"
+    `corpus` is a Corpus, its name, a tuple of these, or a list or mapping of texts or Documents. `mode` is "lexical"
     (BM25), "dense" (exact cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in
-    our measurements). `progress` is called while a named corpus is built on first use.
+    our measurements). `progress` is called while a named corpus is built on first use. `options` are `mode`, `k` and
+    `filter` in one object.
 
     `rerank(query, hits)` gets at least 50 candidates and returns those to keep, best first: with new scores
     (`dataclasses.replace(hit, score=...)`), or in a new order, which then scores 1/rank. The original score stays in
     `hit.signals["retrieved"]`.
     """
+    options = combine_options(options, mode=mode, k=k, filter=filter)
+    mode, k, filter = options.mode, options.k, options.filter
     with open_query(corpus, query, mode, k, progress) as states:
         depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
         hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
@@ -69,6 +71,7 @@ def search_many(
     filter: Filter | None = None,
     *,
     progress: Progress | None = None,
+    options: SearchOptions | None = None,
 ) -> list[Hits]:
     """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
 
@@ -77,6 +80,8 @@ def search_many(
     if isinstance(queries, str):
         raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
     queries = list(queries)
+    options = combine_options(options, mode=mode, k=k, filter=filter)
+    mode, k, filter = options.mode, options.k, options.filter
     for query in queries:
         check_query(query, mode, k)
     with open_query(corpus, "", mode, k, progress) as states:
@@ -127,13 +132,9 @@ def open_query(
 
 def check_query(query: str, mode: str, k: int) -> None:
     check_mode(mode)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InputError(f"k must be an integer of 0 or more, not {k!r}.")
+    check_count("k", k, least=0)
     if not isinstance(query, str):
         raise InputError(f"A query must be a string, not {type(query).__name__}.")
     check_length(query)
 
 
-def check_mode(mode: str) -> None:
-    if mode not in MODES:
-        raise InputError(f"Unknown mode {mode!r}. Use one of {', '.join(MODES)}.")

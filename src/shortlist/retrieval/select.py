@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from shortlist.errors import InputError
 from shortlist.index.text.analyzers import fold
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, Selection, Selector
+from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE, SearchOptions
 
 if TYPE_CHECKING:
     from shortlist.results import Floats, Positions
@@ -33,10 +33,6 @@ log = logging.getLogger("shortlist")
 ADAPTIVE_MAX_K = 5
 NEAR_ODDS = 0.9  # of relevance: exp(-0.9) is 0.4 of the best odds; docs/explanation/ranking.md has the measurement
 MAX_K = 3
-REL = 0.9
-GAP_RATIO = 0.5
-TEMPERATURE = 0.5
-CUTOFF = 10.0
 
 # Two hits are duplicates if they share this fraction of their words, compared over this many characters.
 SAME = 0.9
@@ -70,7 +66,17 @@ def select(
 
     Hits are sorted by score first.
     """
-    options = _Options(max_k, rel, gap_ratio, min_score, temperature, cutoff)
+    if isinstance(min_score, str):
+        raise InputError(f"min_score must be a number or None, not {min_score!r}.")
+    options = SearchOptions(
+        strategy=strategy,
+        max_k=max_k,
+        min_score=min_score,
+        rel=rel,
+        gap_ratio=gap_ratio,
+        temperature=temperature,
+        cutoff=cutoff,
+    )
     name = strategy if isinstance(strategy, str) else getattr(strategy, "__name__", type(strategy).__name__)
     rule = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
     selector = _registered.get(strategy) if isinstance(strategy, str) else strategy
@@ -155,36 +161,10 @@ def register_strategy(name: str, selector: Selector, *, replace: bool = False) -
     _registered[name] = selector
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    max_k: int | None
-    rel: float
-    gap_ratio: float
-    min_score: float | None
-    temperature: float
-    cutoff: float
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if name != "max_k" and not is_number and (name, value) != ("min_score", None):
-                raise InputError(f"{name} must be a number, not {value!r}.")
-        if self.max_k is not None and (
-            isinstance(self.max_k, bool) or not isinstance(self.max_k, int) or self.max_k < 1
-        ):
-            raise InputError(f"max_k must be an integer of 1 or more, not {self.max_k!r}.")
-        if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
-            raise InputError(f"rel and gap_ratio must be between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
-        if self.temperature <= 0 or not 0 <= self.cutoff <= 100:
-            raise InputError(
-                f"temperature must be above 0 and cutoff from 0 to 100, not {self.temperature!r} and {self.cutoff!r}."
-            )
-
-
 Kept = tuple[list[Hit], str, float | None]  # the hits, the rule in words, and the cutoff score
 
 
-def _keep_adaptively(hits: list[Hit], options: _Options) -> Kept:
+def _keep_adaptively(hits: list[Hit], options: SearchOptions) -> Kept:
     if options.max_k is not None:
         return _keep_first(hits, options)
     best = max(map(_log_odds, hits))
@@ -204,28 +184,28 @@ def _log_odds(hit: Hit) -> float:
     return math.log(relevance / (1 - relevance))
 
 
-def _keep_conservatively(hits: list[Hit], options: _Options) -> Kept:
+def _keep_conservatively(hits: list[Hit], options: SearchOptions) -> Kept:
     near, rule, line = _keep_near(hits, options)
     most = options.max_k or MAX_K
     return _prefer_distinct(near, most), f"{rule}, at most {most}", line
 
 
-def _keep_first(hits: list[Hit], options: _Options) -> Kept:
+def _keep_first(hits: list[Hit], options: SearchOptions) -> Kept:
     most = options.max_k or MAX_K
     return hits[:most], f"the first {most}", None
 
 
-def _keep_near(hits: list[Hit], options: _Options) -> Kept:
+def _keep_near(hits: list[Hit], options: SearchOptions) -> Kept:
     best, rel = hits[0].score, options.rel
     return [hit for hit in hits if hit.score / best >= rel], f"at least {rel:g} of the best score", rel * best
 
 
-def _keep_above(hits: list[Hit], options: _Options) -> Kept:
-    line = options.min_score or 0.0
+def _keep_above(hits: list[Hit], options: SearchOptions) -> Kept:
+    line = 0.0 if isinstance(options.min_score, str) else options.min_score or 0.0
     return [hit for hit in hits if hit.score >= line], f"a score of at least {line:g}", line
 
 
-def _keep_before_gap(hits: list[Hit], options: _Options) -> Kept:
+def _keep_before_gap(hits: list[Hit], options: SearchOptions) -> Kept:
     for at in range(1, len(hits)):
         line = options.gap_ratio * hits[at - 1].score
         if hits[at].score < line or hits[at - 1].score <= 0:
@@ -233,7 +213,7 @@ def _keep_before_gap(hits: list[Hit], options: _Options) -> Kept:
     return hits, f"no score is below {options.gap_ratio:g} of the previous one", None
 
 
-def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
+def _keep_by_softmax(hits: list[Hit], options: SearchOptions) -> Kept:
     positive = [hit for hit in hits if hit.score > 0]
     shares = softmax([hit.score for hit in positive], options.temperature)
     least = options.cutoff / 100
@@ -244,7 +224,7 @@ def _keep_by_softmax(hits: list[Hit], options: _Options) -> Kept:
     return kept, rule if kept else f"none has {rule}", line
 
 
-STRATEGIES: dict[str, Callable[[list[Hit], _Options], Kept]] = {
+STRATEGIES: dict[str, Callable[[list[Hit], SearchOptions], Kept]] = {
     "adaptive": _keep_adaptively,
     "conservative": _keep_conservatively,
     "top_k": _keep_first,

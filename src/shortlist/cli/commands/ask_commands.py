@@ -47,7 +47,7 @@ def ingest(
             note = f" · {done.pages:,} pages · {done.chunks:,} chunks, {rate:,.0f} per second"
             bar(done.files, total, note) if bar else None
 
-        chunks |= {"path": index_dir, "embedder": embedder, "engine": engine, "progress": report}
+        chunks |= {"path": index_dir, "embedder": embedder, "engine": engine, "on_counts": report}
         chunks |= {"default_embedder": settings.embedder} if settings.embedder else {}
         corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **chunks)
     seconds = round(time.perf_counter() - began, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -19,9 +19,8 @@ from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport, Outc
 from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_selection, sweep_selector
 from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
-from shortlist.results import Selector
-from shortlist.retrieval.discover import STRATEGY, MinScore
-from shortlist.retrieval.filters import Filter
+from shortlist.results import Filter, MinScore, Selector
+from shortlist.retrieval.options import STRATEGY, SearchOptions
 
 MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
 MOST_MISSES = 200  # more make a page that browsers are slow with
@@ -92,9 +91,17 @@ class Study:
         }
 
 
-def html_page(report: DiscoveryReport, **measurements: Any) -> str:
-    """A page about an evaluation and the other `measurements` of a `Study`, by name, with a plot for each."""
-    return Study(report, **measurements).html()
+def html_page(
+    report: DiscoveryReport,
+    *,
+    comparison: Comparison | None = None,
+    selection: SelectionReport | None = None,
+    sweep: Sweep | None = None,
+    calibration: Calibration | None = None,
+    curve: Curve | None = None,
+) -> str:
+    """A page about an evaluation and other measurements on its cases, with a plot for each."""
+    return Study(report, comparison, selection, sweep, calibration, curve).html()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +149,17 @@ def study(
             tell(Step(name, done, total or 1, (steps.index(name) + done / (total or 1)) / len(steps)))
 
     selecting, sweeping, calibrating, growing = (partial(progress, name=name) for name in has_step)
-    how: dict[str, Any] = {"mode": report.mode, "k": report.k}
-    selection = evaluate_selection(
-        corpus, cases, strategy, filter=filter, min_score=min_score, seed=seed, progress=selecting, **how
-    )
+    plain = SearchOptions(mode=report.mode, k=report.k)
+    options = replace(plain, filter=filter, strategy=strategy, min_score=min_score)
+    selection = evaluate_selection(corpus, cases, options=options, seed=seed, progress=selecting)
     sweep = calibration = growth = None
     if has_step["sweeping settings"]:
-        sweep = sweep_selector(corpus, cases, filter=filter, progress=sweeping, **how)
+        sweep = sweep_selector(corpus, cases, options=options, progress=sweeping)
     if has_step["calibrating the threshold"]:
         both = [*known, *out_of_scope]
-        calibration = calibrate_min_score(corpus, both, filter=filter, seed=seed, progress=calibrating, **how)
+        calibration = calibrate_min_score(corpus, both, options=options, seed=seed, progress=calibrating)
     if has_step["adding distractors"]:
-        growth = distractor_robustness_curve(corpus, known, seed=seed, progress=growing, **how)
+        growth = distractor_robustness_curve(corpus, known, options=plain, seed=seed, progress=growing)
     return Study(report, comparison, selection, sweep, calibration, growth)
 
 

@@ -27,7 +27,7 @@ from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
 from shortlist.eval.statistics import Estimate, Paired
 from shortlist.index.storage import usage_log
 from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
-from shortlist.retrieval.select import CUTOFF, GAP_RATIO, REL, TEMPERATURE
+from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
 MOST_HITS = 1_000
 MOST_LISTED = 10_000

@@ -1,0 +1,70 @@
+"""Search and discovery for asynchronous programs: the work runs in a thread and ends if its caller is canceled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Unpack
+
+from shortlist._limits import run_in_thread
+from shortlist.library.opening import Searchable
+from shortlist.protocols import Progress
+from shortlist.results import Discovery, Filter, Hits, Level, Loader, MinScore, Mode, Selector
+from shortlist.retrieval.discover import discover
+from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords
+from shortlist.retrieval.retrieve import Reranker, search
+
+
+async def asearch(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    *,
+    rerank: Reranker | None = None,
+    progress: Progress | None = None,
+    options: SearchOptions | None = None,
+) -> Hits:
+    """Search as `search` does, without blocking the event loop. `rerank` and `progress` are called in a thread."""
+    return await run_in_thread(
+        lambda: search(corpus, query, mode, k, filter, rerank=rerank, progress=progress, options=options)
+    )
+
+
+async def adiscover(
+    corpus: Searchable,
+    query: str,
+    mode: Mode = "auto",
+    k: int = K,
+    filter: Filter | None = None,
+    *,
+    strategy: str | Selector = STRATEGY,
+    min_score: MinScore = "auto",
+    level: Level = "metadata",
+    disclose_level: Level | None = None,
+    loader: Loader | None = None,
+    roots: Sequence[str | Path] | None = None,
+    progress: Progress | None = None,
+    options: SearchOptions | None = None,
+    **selection: Unpack[SelectKeywords],
+) -> Discovery:
+    """Discover as `discover` does, without blocking the event loop. Functions passed to it are called in a thread."""
+    return await run_in_thread(
+        lambda: discover(
+            corpus,
+            query,
+            mode,
+            k,
+            filter,
+            strategy=strategy,
+            min_score=min_score,
+            level=level,
+            disclose_level=disclose_level,
+            loader=loader,
+            roots=roots,
+            progress=progress,
+            options=options,
+            **selection,
+        )
+    )
