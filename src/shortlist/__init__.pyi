@@ -9,6 +9,8 @@ from .answer.llm import OpenAIChat as OpenAIChat
 from .answer.llm import ScriptedLLM as ScriptedLLM
 from .answer.memory import Memory as Memory
 from .answer.prompts import REFUSAL as REFUSAL
+from .client.service_clients import AsyncClient as AsyncClient
+from .client.service_clients import Client as Client
 from .compat.in_memory_docs import InMemoryDocs as InMemoryDocs
 from .compat.retriever import BM25SRetriever as BM25SRetriever
 from .compat.retriever import get_retriever as get_retriever

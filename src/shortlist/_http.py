@@ -53,11 +53,17 @@ def retry(
         try:
             return attempt()
         except Unavailable as failure:
-            delay = next(delays, None)
-            if delay is None:
-                raise failure.error from None
-            before_wait(failure, delay if failure.wait is None else failure.wait)
-            (time.sleep if pause is None else pause)(min(delay if failure.wait is None else failure.wait, LONGEST_WAIT))
+            delay = next_delay(failure, delays)
+            before_wait(failure, delay)
+            (time.sleep if pause is None else pause)(min(delay, LONGEST_WAIT))
+
+
+def next_delay(failure: Unavailable, delays: Iterator[float]) -> float:
+    """The seconds before the next attempt: what the server asks for, or the next delay. Without one, the failure."""
+    delay = next(delays, None)
+    if delay is None:
+        raise failure.error from None
+    return delay if failure.wait is None else failure.wait
 
 
 class JsonClient:
@@ -65,6 +71,8 @@ class JsonClient:
 
     `fail` makes the error for what went wrong; the key never appears in it.
     """
+
+    _kind = "Client"  # of httpx2
 
     def __init__(
         self,
@@ -85,9 +93,10 @@ class JsonClient:
             raise InputError(f"{url!r} is not a valid address: it must begin with http:// or https:// and name a host.")
         self.url, self._fail, self._connect = parsed, fail, connect
         options = {"trust_env": not is_loopback(parsed.host)} | options  # no proxy leads to this machine
-        self._client = self._http.Client(timeout=self._timeout(timeout), **options)
+        self._client = getattr(self._http, self._kind)(timeout=self._timeout(timeout), **options)
         self.set_key(key)
-        self.close = weakref.finalize(self, self._client.close)
+        if self._kind == "Client":
+            self.close = weakref.finalize(self, self._client.close)
 
     def set_key(self, key: str) -> None:
         """Send this key with every request from now on."""
@@ -106,14 +115,19 @@ class JsonClient:
         return (text.replace(self._key, "***") if self._key else text)[:LONGEST_REASON]
 
     def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
-        """The response, whatever its status; a body of bytes is sent as lines of JSON."""
+        """The response, whatever its status; a body of bytes is sent as lines of JSON, a string as JSON."""
+        with self.unavailable():
+            return self._client.request(method, f"{self.url}{path}", **self._options(body, timeout))
+
+    def _options(self, body: Any, timeout: float | None) -> dict[str, Any]:
         options: dict[str, Any] = {} if timeout is None else {"timeout": self._timeout(timeout)}
         if isinstance(body, bytes):
             options |= {"content": body, "headers": {"Content-Type": "application/x-ndjson"}}
+        elif isinstance(body, str):
+            options |= {"content": body, "headers": {"Content-Type": "application/json"}}
         elif body is not None:
             options["json"] = body
-        with self.unavailable():
-            return self._client.request(method, f"{self.url}{path}", **options)
+        return options
 
     def send(
         self,
@@ -140,9 +154,9 @@ class JsonClient:
 
         return retry(attempt, waits)
 
-    def stream(self, path: str, body: Any) -> Any:
+    def stream(self, path: str, body: Any, timeout: float | None = None) -> Any:
         """A context manager of the response to a POST, whose body is read as it arrives."""
-        return self._client.stream("POST", f"{self.url}{path}", json=body)
+        return self._client.stream("POST", f"{self.url}{path}", **self._options(body, timeout))
 
     @contextlib.contextmanager
     def unavailable(self) -> Iterator[None]:
@@ -157,6 +171,20 @@ class JsonClient:
 
     def _timeout(self, seconds: float) -> Any:
         return self._http.Timeout(seconds, connect=min(seconds, self._connect))
+
+
+class AsyncJsonClient(JsonClient):
+    """Sends JSON to one server from one event loop. `stream` is an asynchronous context manager."""
+
+    _kind = "AsyncClient"
+
+    async def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
+        """The response, whatever its status."""
+        with self.unavailable():
+            return await self._client.request(method, f"{self.url}{path}", **self._options(body, timeout))
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
 
 
 def is_loopback(host: str) -> bool:
@@ -198,29 +226,42 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 def read_events(chunks: Iterable[bytes]) -> Iterator[str]:
     """The data of each server-sent event, wherever the bytes are cut; an event without its blank line is dropped."""
-    data: list[str] = []
-    for line in _lines(chunks):
-        if not line:
-            if data:
-                yield "\n".join(data)
-            data = []
-            continue
-        field, colon, value = line.partition(":")
-        if field == "data":
-            data.append(value.removeprefix(" ") if colon else "")
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    rest = ""
+    parser = EventParser()
     for chunk in chunks:
-        rest += decoder.decode(chunk)
+        for _, data in parser.feed(chunk):
+            yield data
+    for _, data in parser.feed(b"", is_last=True):
+        yield data
+
+
+class EventParser:
+    """Server-sent events from bytes, wherever they are cut."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._rest, self._name = "", ""
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> Iterator[tuple[str, str]]:
+        """The name and data of each event that these bytes complete."""
+        for line in self._lines(chunk, is_last):
+            field, colon, value = line.partition(":")
+            value = value.removeprefix(" ") if colon else ""
+            if not line:
+                if self._data:
+                    yield self._name, "\n".join(self._data)
+                self._name, self._data = "", []
+            elif field == "data":
+                self._data.append(value)
+            elif field == "event":
+                self._name = value
+
+    def _lines(self, chunk: bytes, is_last: bool) -> Iterator[str]:
+        self._rest += self._decoder.decode(chunk)
         start = 0
-        for end in _LINE_END.finditer(rest):
-            if end.group() == "\r" and end.end() == len(rest):
+        for end in _LINE_END.finditer(self._rest):
+            if end.group() == "\r" and end.end() == len(self._rest) and not is_last:
                 break  # its \n may be still to come
-            yield rest[start : end.start()]
+            yield self._rest[start : end.start()]
             start = end.end()
-        rest = rest[start:]
-    if rest.endswith("\r"):
-        yield rest[:-1]
+        self._rest = self._rest[start:]

@@ -28,7 +28,7 @@ class Plain:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The object whose `to_dict` this is. Keys that are not fields are ignored."""
-        return cls(**{name: from_plain(hint, data[name]) for name, hint in _hints(cls).items() if name in data})
+        return cls(**{name: from_plain(hint, data[name]) for name, hint in _hints(cls).items() if name in data})  # type: ignore[arg-type]
 
 
 @cache

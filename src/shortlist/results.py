@@ -135,6 +135,34 @@ class Hits(list[Hit]):
         return cls(hits, query=data["query"], mode=data["mode"], note=data["note"])
 
 
+@dataclass(frozen=True, slots=True)
+class MergeFacts(Plain):
+    """What makes the hits of one corpus for a query comparable with those of other corpora."""
+
+    embedder: str
+    """The name of the embedder, or "none". Scores of "auto" are comparable if it is the same."""
+    named: tuple[str, ...]
+    """Ids of documents whose name is in the query."""
+    perfect: float
+    """The score of a perfect match."""
+    min_relevance: float
+    """The relevance that a match needs if no threshold is calibrated."""
+    threshold: float | None
+    """The calibrated score that a match needs in this mode, if there is one."""
+    doubt: str
+    """Why the calibrated threshold may be out of date."""
+    has_content: bool
+    """Whether the query has more than stop words."""
+    is_known: bool
+    """Whether the corpus has one of the terms of the query, or a document that it names."""
+    noise: float
+    """The cosine that is reached by coincidence; 0 if a term is known."""
+    documents: int
+    """The number of documents in the corpus."""
+    unknown_words: tuple[str, ...]
+    """Words of the query that no document contains."""
+
+
 Selector = Callable[[list[Hit]], list[Hit]]
 
 
