@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
@@ -14,7 +15,7 @@ from shortlist.answer.memory import Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
 from shortlist.answer.verification import Stream, cite, verify
 from shortlist.errors import InputError, LLMError
-from shortlist.index.corpus import Corpus
+from shortlist.index.corpus import Corpus, RemoteCorpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Claim, Evidence
@@ -49,6 +50,10 @@ def ask(
     support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
     corpora = open_for_question(corpus, question)
+    if any(isinstance(each, RemoteCorpus) for each in corpora):
+        given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
+        options = {"k": k, "threshold": threshold, "filter": filter, "on_text": on_text, "on_evidence": on_evidence}
+        return _ask_service(corpora, question, memory, given, options)
     shown = Shown()
     evidence: list[Evidence] = []
     answer = refuse(question, shown, "The question is empty.", "gate")
@@ -71,6 +76,20 @@ def ask(
         answer = verify_answer(question, reply, shown, "llm", add_usage({}, reply), keep_unsupported)
     stream.finish(answer.text)
     return answer
+
+
+def _ask_service(
+    corpora: Sequence[Corpus], question: str, memory: Memory | None, local: Mapping[str, Any], options: dict[str, Any]
+) -> Answer:
+    """Let the service of a remote corpus answer, with its own model; `local` are options that only apply here."""
+    remote = corpora[0]
+    if len(corpora) > 1 or not isinstance(remote, RemoteCorpus):
+        names = ", ".join(repr(each.name) for each in corpora)
+        raise InputError(f"A corpus behind a service is asked alone, not one of {names}. Ask each of them.")
+    if unsupported := [name for name, value in local.items() if value is not None]:
+        raise InputError(f"The service of {remote.name!r} answers with its own model. Leave out {unsupported[0]}.")
+    texts = [message["content"] for message in memory.history_messages()] if memory else []
+    return remote.ask(question, history=zip(texts[::2], texts[1::2], strict=True), **options)
 
 
 def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:

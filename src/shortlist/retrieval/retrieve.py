@@ -8,23 +8,25 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from shortlist._limits import check_canceled, check_length
 from shortlist._telemetry import traced
-from shortlist.documents import Passage
+from shortlist.documents import Document, Passage
 from shortlist.errors import InputError
+from shortlist.index.config import Floor
 from shortlist.index.corpus import Corpus
+from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import analyze
+from shortlist.index.text.query_terms import analyze, weight_of
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Embedder, Progress
-from shortlist.results import Hit, Hits, Mode, Ranking, Selection
+from shortlist.results import Hit, Hits, MergeFacts, Mode, Ranking, Selection
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.learning.learned import apply_lessons, find_learned
 from shortlist.retrieval.relevance import BY_WORDS, FLOOR, OTHER_SERVICE, calibration_of, probability, trust_in
@@ -182,6 +184,79 @@ class Found:
     def embedder(self) -> Embedder | None:
         return self.state.embedder
 
+    @property
+    def embedder_name(self) -> str:
+        return self.state.config.embedder_name
+
+    @property
+    def noise(self) -> float:
+        """The cosine that is reached by coincidence."""
+        among_ten, growth = getattr(self.embedder, "noise", (0.0, 0.0))
+        return float(among_ten + growth * math.log10(self.state.lexical.live / 10))
+
+    def floor(self, mode: str) -> Floor:
+        """The threshold that was calibrated for a mode."""
+        return self.state.config.floor(mode, self.state.since)
+
+    def count(self) -> int:
+        """The number of documents in the corpus."""
+        return self.state.count()
+
+    def get(self, id: str) -> Document | None:
+        return self.state.get(id)
+
+    def unknown_words(self) -> Iterator[str]:
+        """The query words that no passage contains, except function words and words such as "please"."""
+        lexical = self.state.lexical
+        for word in dict.fromkeys(lexical.analyzer.words(self.hits.query)):
+            terms = lexical.analyzer.terms_of(word)
+            if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
+                yield word
+
+    def describe(self) -> MergeFacts:
+        """What another process needs to merge the hits with those of other corpora."""
+        floor = self.floor(self.hits.mode)
+        return MergeFacts(
+            embedder=self.embedder_name,
+            named=tuple(sorted(self.named)),
+            perfect=self.perfect,
+            min_relevance=self.threshold,
+            threshold=floor.value,
+            doubt=floor.doubt,
+            has_content=self.has_content,
+            is_known=self.is_known,
+            noise=0.0 if self.is_known or not self.hits else self.noise,
+            documents=self.count(),
+            unknown_words=tuple(self.unknown_words()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFound(Found):
+    """The hits of a corpus behind a service, with the facts that the service reports."""
+
+    facts: MergeFacts = field(kw_only=True)
+
+    @property
+    def embedder_name(self) -> str:
+        return self.facts.embedder
+
+    @property
+    def noise(self) -> float:
+        return self.facts.noise
+
+    def floor(self, mode: str) -> Floor:
+        return Floor(self.facts.threshold, self.facts.doubt)
+
+    def count(self) -> int:
+        return self.facts.documents
+
+    def get(self, id: str) -> Document | None:
+        return self.corpus.get(id)
+
+    def unknown_words(self) -> Iterator[str]:
+        yield from self.facts.unknown_words
+
 
 def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     """Merge the hits of several corpora, best first. Documents that the query names are always included.
@@ -192,7 +267,7 @@ def merge(found: Sequence[Found], query: str, mode: str, k: int) -> Hits:
     """
     if len(found) == 1 and not found[0].named and found[0].perfect == 1.0:
         return Hits(found[0].hits[:k], query=query, mode=mode)
-    embedders = {one.state.config.embedder_name for one in found if one.hits}
+    embedders = {one.embedder_name for one in found if one.hits}
     rescore = _score_by_relevance if mode == "auto" and len(embedders) > 1 else _score_by_share
     hits = [(hit, hit.id in one.named) for one in found for hit in rescore(one)]
     hits.sort(key=lambda pair: -pair[0].score)
@@ -224,8 +299,7 @@ def refuse_unknown(found: Found) -> Selection | None:
     if not found.has_content:
         return Selection([], "The query has no searchable terms.", signals)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
-    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
-    noise = float(among_ten + growth * math.log10(found.state.lexical.live / 10))
+    noise = found.noise
     if nearest > noise:
         return None
     reason = "None of the query terms are in the index, and no document is semantically close."
@@ -271,6 +345,8 @@ def look(
 ) -> Found:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     check_canceled()
+    if isinstance(state, ServiceState):
+        return _retrieve_remotely(corpus, state, query, mode, k, mask, beside_others=beside_others, whole=whole)
     lexical = state.lexical
     asked = analyze(lexical.analyzer, query)
     weighed, counted = lexical.find(asked)
@@ -317,6 +393,43 @@ def look(
     threshold = learned.least_relevance if learned else FLOOR
     is_known = bool(len(named)) or (asked.has_content and lexical.knows(weighed))
     return Found(corpus, state, hits, names, perfect, threshold, asked.has_content, is_known)
+
+
+def _retrieve_remotely(
+    corpus: Corpus,
+    state: ServiceState,
+    query: str,
+    mode: Mode,
+    k: int,
+    mask: Allowed | None,
+    *,
+    beside_others: bool,
+    whole: bool,
+) -> Found:
+    """Let a service search, and report what a merge with other corpora needs."""
+    if not whole:
+        raise state.refuse("ranking passages")
+    hits, facts = state.search(query, mode, k, mask)
+    hits[:] = [
+        replace(
+            hit,
+            corpus=corpus.name,
+            load=partial(corpus.get, hit.id),
+            read_body=partial(state.read_body, hit.id),
+        )
+        for hit in hits
+    ]
+    return RemoteFound(
+        corpus, state, hits, frozenset(facts.named) if beside_others else frozenset(),
+        facts.perfect if beside_others else 1.0, facts.min_relevance, facts.has_content, facts.is_known, facts=facts,
+    )  # fmt: skip
+
+
+def search_with_facts(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None) -> dict[str, Any]:
+    """The hits of one corpus, as plain data, and what makes them comparable with those of other corpora."""
+    with open_query(corpus, query, mode, k) as ((_, state),):
+        found = look(corpus, state, query, mode, k, allowed(state, filter), beside_others=True)
+        return found.hits.to_dict() | {"facts": found.describe().to_dict()}
 
 
 _Scored = list[tuple[int, float]]  # positions with their scores

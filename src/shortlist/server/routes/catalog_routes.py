@@ -16,7 +16,7 @@ from shortlist.server.catalog_store import CatalogStore
 from shortlist.server.http_errors import describe_responses
 from shortlist.server.jobs import JSON, Endpoints
 from shortlist.server.routes import schemas
-from shortlist.server.routes.corpora_routes import Offset, Search, SearchText, describe_changes, list_documents
+from shortlist.server.routes.corpora_routes import Offset, Search, SearchText, describe_changes
 
 # A single document becomes a list, so that an error in it is reported once.
 OneOrMore = Annotated[
@@ -77,7 +77,8 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        return {"success": True, **list_documents(served.corpus, q, offset, limit)}
+        documents, count = served.corpus.browse(q, offset, limit)
+        return {"success": True, "documents": [document.copy() for document in documents], "count": count}
 
     @endpoints.add("POST /documents", "ChangeReport", tag="catalog")
     def add_documents(body: OneOrMore) -> Answer:

@@ -23,7 +23,7 @@ from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
-from shortlist.retrieval.retrieve import search
+from shortlist.retrieval.retrieve import search, search_with_facts
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.jobs import Endpoints
 from shortlist.server.routes import schemas
@@ -100,7 +100,9 @@ class ServedCorpora:
         if kind == "retrieve":
             return self._served.retriever.retrieve_documents(**options)
         corpus = self.corpus(name)
-        return search(corpus, **options).to_dict() if kind == "search" else _discover(corpus, options)
+        if kind == "discover":
+            return _discover(corpus, options)
+        return search_with_facts(corpus, **options) if options.pop("facts") else search(corpus, **options).to_dict()
 
     def add(self, name: str, documents: list[Document]) -> Answer:
         corpus = self.corpus(name)
@@ -140,11 +142,7 @@ def describe_changes(changes: Changes, corpus: Corpus) -> Answer:
 
 def list_documents(corpus: Corpus, text: str, offset: int, limit: int | None) -> Answer:
     documents, count = corpus.browse(text, offset, limit)
-    return {"documents": [describe_document(document) for document in documents], "count": count}
-
-
-def describe_document(document: Document) -> Answer:
-    return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
+    return {"documents": [document.to_dict() for document in documents], "count": count}
 
 
 def describe_usage(corpus: Corpus) -> Answer:
@@ -181,7 +179,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: Search
         return {"corpora": corpora.rows()}
 
     @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora")
-    async def search_corpus(name: str, body: schemas.SearchBody) -> Response:
+    async def search_corpus(name: str, body: schemas.HitsBody) -> Response:
         """Rank documents, best first."""
         return await run_search("search", name, body.model_dump())
 
@@ -244,9 +242,15 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: Search
 
     @endpoints.add(f"GET {DOCUMENT}", "Document", 404, 409, tag="corpora")
     def get_corpus_document(name: str, id: str) -> Answer:
-        return describe_document(corpora.document(name, id)[1])
+        """A document by its id."""
+        return corpora.document(name, id)[1].to_dict()
 
     @endpoints.add(f"DELETE {DOCUMENT}", "ChangeReport", 404, 409, tag="corpora")
     def delete_corpus_document(name: str, id: str) -> Answer:
         """Delete a document. A corpus with a source gets it back when it is built again."""
         return corpora.delete(name, id)
+
+    @endpoints.add("GET /v1/corpora/{name:path}", "CorpusInfo", 404, 409, tag="corpora")
+    def get_corpus(name: str) -> Answer:
+        """Counts and configuration of a corpus."""
+        return {key: value for key, value in corpora.corpus(name).info().items() if key != "path"} | {"name": name}

@@ -101,6 +101,10 @@ class SearchBody(Body):
     filter: dict[str, Any] | None = None
 
 
+class HitsBody(SearchBody):
+    facts: bool = False
+
+
 class DiscoverBody(SearchBody):
     strategy: Strategy = "adaptive"
     max_k: int | None = Field(default=None, ge=1, le=MOST_HITS)
