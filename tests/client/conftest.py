@@ -21,10 +21,10 @@ from shortlist.server.service_settings import load_settings
 from tests.server.conftest import until
 
 HANDBOOK = [
-    Document("refunds", "Refunds", "Customers get their money back within 14 days of a purchase.", metadata={"area": "pay"}),
+    Document("refunds", "Refunds", "Customers get their money back within 14 days.", metadata={"area": "pay"}),
     Document("shipping", "Shipping", "Parcels are sent with the post office. Each parcel has a tracking number."),
-    Document("holidays", "Holidays", "Every employee has 30 days of paid vacation a year.", metadata={"area": "people"}),
-    Document("laptops", "Laptops", "New employees choose a laptop in their first week.", ["computer"], payload="LAPTOP GUIDE"),
+    Document("holidays", "Holidays", "Every employee has 30 days of paid vacation.", metadata={"area": "people"}),
+    Document("laptops", "Laptops", "New employees choose a laptop.", ["computer"], payload="LAPTOP GUIDE"),
 ]  # fmt: skip
 TOOLS = [
     Document("refund_payment", "Refund a payment", "Send the money of a payment back to the card.", kind="tool"),

@@ -2,6 +2,7 @@
 
 An address in a command or a call is the user's choice; queries are sent to it. The token in SHORTLIST_TOKEN belongs to
 one service, so it is sent only to this machine, or to an origin that the user confirmed (`shortlist trust ADDRESS`).
+Plain http to other machines needs the same.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def is_service_address(name: object) -> bool:
 
 
 def parse_address(url: str, *, allow_http: bool = False) -> ServiceAddress:
-    """The parts of an address; plain http to another machine is an error unless the caller allows it."""
+    """The parts of an address; plain http to another machine is an error unless the caller or the user allows it."""
     shown = _LOGIN.sub("//***@", str(url))
     try:
         parts = urlsplit(url)
@@ -64,16 +65,16 @@ def parse_address(url: str, *, allow_http: bool = False) -> ServiceAddress:
         raise InputError(f"The address {shown!r} has a ? or #, which the address of a service cannot have.")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     address = ServiceAddress(f"{parts.scheme}://{host}{port}", parts.path.rstrip("/"))
-    if parts.scheme == "http" and not address.is_local and not allow_http:
+    if parts.scheme == "http" and not (allow_http or address.is_local or confirmation_of(address).is_confirmed):
         raise InputError(
-            f"{shown!r} is not encrypted: anyone on the way can read queries and the token. Use https://, or pass "
-            f"allow_http=True if you trust the network."
+            f"{shown!r} is not encrypted: anyone on the way can read queries and the token. Use https:// or, if you "
+            f"trust the network, allow it with allow_http=True or: shortlist trust {address.origin}"
         )
     return address
 
 
 def confirmation_of(address: ServiceAddress) -> Confirmation:
-    """What the user confirms so that the token in SHORTLIST_TOKEN is sent to an origin."""
+    """What the user confirms so that SHORTLIST_TOKEN is sent to an origin, and plain http to it is allowed."""
     return Confirmation("service", config_dir(), address.origin)
 
 

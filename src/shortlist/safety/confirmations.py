@@ -24,7 +24,7 @@ EFFECTS: dict[str, str] = {
     "embedder": "this model is loaded, or downloaded; one at an address is sent documents, queries and OPENAI_API_KEY",
     "cluster": "documents and queries are sent to this address",
     "project": "the skills of this project are shown to agents",
-    "service": "the token in SHORTLIST_TOKEN is sent to this address",
+    "service": "SHORTLIST_TOKEN is sent to this address, and plain http to it is allowed",
     "setting": "the service sends data to other machines or accepts requests from them",
 }
 
