@@ -72,7 +72,7 @@ def add_catalog(endpoints: Endpoints, served: CatalogStore, search: Search) -> N
             return report(served.add(documents))
         return report(served.index(documents, from_file=body.from_file))
 
-    @endpoints.add("GET /documents", "DocumentList", tag="catalog")
+    @endpoints.add("GET /documents", "CatalogDocuments", tag="catalog")
     def get_documents(
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
