@@ -32,6 +32,7 @@ LAYERS: dict[str, int] = {
     "_telemetry": 0,
     "_text": 0,
     "safety": 0,
+    "client": 1,
     "mcp_client": 1,
     "sources": 2,
     "index": 2,

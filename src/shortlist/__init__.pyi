@@ -11,6 +11,8 @@ from .answer.llm import OpenAIChat as OpenAIChat
 from .answer.llm import ScriptedLLM as ScriptedLLM
 from .answer.memory import Memory as Memory
 from .answer.prompts import REFUSAL as REFUSAL
+from .client.service_clients import AsyncClient as AsyncClient
+from .client.service_clients import Client as Client
 from .compat import BM25SClient as BM25SClient
 from .compat import BM25SRetriever as BM25SRetriever
 from .compat import BM25SSettings as BM25SSettings

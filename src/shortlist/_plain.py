@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 MAX_DEPTH = 100  # of lists and mappings in a file; deeper ones exceed the stack, also that of compiled parsers
 MAX_ALIASED = 100_000  # values that the aliases of a YAML text stand for
@@ -14,13 +14,21 @@ _PLAIN = frozenset((str, float, int, bool, type(None)))  # looked up first, beca
 
 
 class Plain:
-    """A dataclass with a `to_dict` of its fields, or of the fields and properties that `_shown` lists."""
+    """A dataclass with a `to_dict` of its fields, or of the fields and properties that `_shown` lists.
+
+    `from_dict` is the inverse: fields that `to_dict` leaves out have their defaults.
+    """
 
     __slots__ = ()
     _shown: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: to_plain(getattr(self, name)) for name in _names(type(self))}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The object whose `to_dict` this is. Keys that are not fields are ignored."""
+        return cls(**{name: from_plain(hint, data[name]) for name, hint in _hints(cls).items() if name in data})  # type: ignore[arg-type]
 
 
 @cache
@@ -37,6 +45,27 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(each) for each in value]
+    return value
+
+
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """The types of the fields."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def from_plain(hint: Any, value: Any) -> Any:
+    """A value of the hinted type from what `to_plain` made of it."""
+    if value is None:
+        return None
+    if hasattr(hint, "from_dict"):
+        return hint.from_dict(value)
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind is tuple and inner[-1] is not ...:
+        return tuple(from_plain(each, part) for each, part in zip(inner, value, strict=True))
+    if kind in (list, tuple):
+        return kind(from_plain(inner[0], part) for part in value)
     return value
 
 

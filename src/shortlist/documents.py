@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from shortlist._plain import Plain
 
@@ -15,19 +15,27 @@ Metadata = Mapping[str, Any]
 class Document:
     """The unit of a search result: a tool, a skill, a package, a page, a row, a file.
 
-    `title`, `content` and `keywords` are searched; `id` and `metadata` are not. `source` is the path or URL it is from,
-    `locator` the place in it, and `payload` what disclosure returns instead of `content`.
+    `title`, `content` and `keywords` are searched; `id` and `metadata` are not.
     """
 
     id: str
+    """Unique in its corpus; a document with a stored id replaces that one."""
     title: str
+    """Its name, which is searched."""
     content: str
+    """The text that is searched."""
     keywords: list[str]
+    """More words that are searched."""
     metadata: dict[str, Any]
+    """Values that are not searched; filters use them."""
     kind: str
+    """What it is, such as tool, skill, file or text."""
     source: str
+    """The path or URL that it is from."""
     locator: str
+    """The place in its source, or "whole"."""
     payload: str | None
+    """The text that disclosure returns instead of `content`."""
 
     def __init__(
         self,
@@ -60,6 +68,11 @@ class Document:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The document whose `to_dict` this is. Keys that are not fields are ignored."""
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
     def copy(self) -> dict[str, Any]:
         """The five fields of a catalog entry as a dict of its own."""
         return {name: value for name, value in asdict(self).items() if name in CATALOG_FIELDS}
@@ -73,8 +86,11 @@ class Problem(Plain):
     """A document that could not be read or indexed, and the reason."""
 
     id: str
+    """The id of the document, or the path of the file."""
     reason: str
+    """What is wrong with it."""
     source: str = ""
+    """The path or URL that it is from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +157,19 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Changes(Plain):
-    """The result of a sync. `skipped` counts files without searchable text, such as images."""
+    """The result of a sync."""
 
     added: int = 0
+    """Documents that are new."""
     changed: int = 0
+    """Documents that replace others with their ids."""
     unchanged: int = 0
+    """Documents that were stored already."""
     removed: int = 0
+    """Documents that were removed."""
     failed: tuple[Problem, ...] = ()
+    """Documents that could not be read or indexed."""
     skipped: int = 0
+    """Files without searchable text, such as images."""
     changed_ids: tuple[str, ...] = field(default=(), compare=False)
     """Ids of the changed documents."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shortlist._plain import Plain
 from shortlist.documents import Document, Metadata, Passage
@@ -42,7 +42,9 @@ class Hit(Plain):
 
     passage: Passage
     score: float
+    """The number that hits are ordered by; comparable within one query and mode."""
     signals: Mapping[str, float] = field(default_factory=dict)
+    """The parts of the score by name, such as lexical and dense."""
     load: Callable[[], Document | None] | None = field(default=None, repr=False, compare=False)
     """Reads the whole document; returns None if it is gone."""
     corpus: str = ""
@@ -51,9 +53,12 @@ class Hit(Plain):
     """Estimated probability, 0 to 1, that the hit is what the query asks for; comparable between queries and modes."""
     is_own: bool = field(default=False, repr=False, compare=False)
     """Whether only this user writes to the corpus, so that the file that the document came from can be read again."""
+    read_body: Callable[[], tuple[str | None, str]] | None = field(default=None, repr=False, compare=False)
+    """Reads the body and its note from the service that has the document; no path in it is followed on this machine."""
 
     @property
     def id(self) -> str:
+        """The id of the document."""
         return self.passage.document_id
 
     @property
@@ -63,35 +68,52 @@ class Hit(Plain):
 
     @property
     def name(self) -> str:
+        """The title of the document, or its id."""
         return self.passage.name
 
     @property
     def text(self) -> str:
+        """The passage that matched best."""
         return self.passage.text
 
     @property
     def kind(self) -> str:
+        """What the document is, such as tool, skill, file or text."""
         return self.passage.kind
 
     @property
     def source(self) -> str:
+        """The path or URL that the document is from."""
         return self.passage.source
 
     @property
     def locator(self) -> str:
+        """The place of the passage in its source, or "whole"."""
         return self.passage.locator
 
     @property
     def metadata(self) -> Metadata:
+        """Values of the document that are not searched."""
         return self.passage.metadata
 
     @property
     def context(self) -> str:
+        """The headings above the passage, for example "Guide > Install"."""
         return self.passage.context
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The hit whose `to_dict` or `brief` this is."""
+        shared = {name: data[name] for name in _OF_THE_PASSAGE if name in data}
+        passage = Passage(data["id"], data["name"], data.get("text", ""), **shared)
+        return cls(passage, data["score"], data.get("signals", {}), None, data["corpus"], data["relevance"])
 
     def brief(self) -> dict[str, Any]:
         """Id, name, score, relevance and corpus."""
         return {name: getattr(self, name) for name in ("id", "name", "score", "relevance", "corpus")}
+
+
+_OF_THE_PASSAGE = ("kind", "source", "locator", "metadata", "context")
 
 
 class Hits(list[Hit]):
@@ -105,6 +127,40 @@ class Hits(list[Hit]):
 
     def to_dict(self) -> dict[str, Any]:
         return {"query": self.query, "mode": self.mode, "note": self.note, "hits": [hit.to_dict() for hit in self]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The hits whose `to_dict` this is."""
+        hits = [Hit.from_dict(hit) for hit in data["hits"]]
+        return cls(hits, query=data["query"], mode=data["mode"], note=data["note"])
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFacts(Plain):
+    """What makes the hits of one corpus for a query comparable with those of other corpora."""
+
+    embedder: str
+    """The name of the embedder, or "none". Scores of "auto" are comparable if it is the same."""
+    named: tuple[str, ...]
+    """Ids of documents whose name is in the query."""
+    perfect: float
+    """The score of a perfect match."""
+    min_relevance: float
+    """The relevance that a match needs if no threshold is calibrated."""
+    threshold: float | None
+    """The calibrated score that a match needs in this mode, if there is one."""
+    doubt: str
+    """Why the calibrated threshold may be out of date."""
+    has_content: bool
+    """Whether the query has more than stop words."""
+    is_known: bool
+    """Whether the corpus has one of the terms of the query, or a document that it names."""
+    noise: float
+    """The cosine that is reached by coincidence; 0 if a term is known."""
+    documents: int
+    """The number of documents in the corpus."""
+    unknown_words: tuple[str, ...]
+    """Words of the query that no document contains."""
 
 
 Selector = Callable[[list[Hit]], list[Hit]]
@@ -120,8 +176,11 @@ class Selection(Plain):
     _shown = "abstained reason signals selected"
 
     selected: list[Hit]
+    """The selected hits, best first."""
     reason: str
+    """Why these were selected, or none."""
     signals: Mapping[str, Any] = field(default_factory=dict)
+    """The numbers behind the decision."""
 
     @property
     def selected_ids(self) -> list[str]:
@@ -134,31 +193,44 @@ class Selection(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Disclosure(Plain):
-    """A selected document at one level.
-
-    `description` is one line about it, `needs` the required arguments of a tool (only set by `discover`). `note`
-    explains a body that is stale. A skill of a project that the user has not approved has an `origin`, and a `warning`
-    if it tries to instruct a model against its user.
-    """
+    """A selected document at one level."""
 
     id: str
+    """The id of the document."""
     name: str
+    """Its title, or its id."""
     score: float
+    """The score of its hit."""
     kind: str
+    """What it is, such as tool, skill, file or text."""
     source: str
+    """The path or URL that it is from."""
     locator: str
+    """The place in its source, or "whole"."""
     metadata: Metadata
+    """Its values that are not searched."""
     level: Level
+    """How much is shown: its metadata, also its body, or also the files beside a skill."""
     body: str | None = None
+    """Its full text; null at the level "metadata"."""
     files: tuple[str, ...] = ()
+    """The other files in the folder of a skill, at the level "bundled"."""
     stale: bool = False
+    """Whether the body may be out of date."""
     note: str = ""
+    """Why the body is stale."""
     corpus: str = ""
+    """Name of the corpus."""
     relevance: float | None = None
+    """Estimated probability, 0 to 1, that it is what the query asks for."""
     description: str = ""
+    """One line about it."""
     needs: tuple[str, ...] = ()
+    """The required arguments of a tool; only `discover` sets them."""
     origin: str = ""
+    """Where a skill of a project that the user has not approved comes from."""
     warning: str = ""
+    """How such a skill tries to instruct a model against its user."""
 
     @property
     def artifact_id(self) -> str:
@@ -173,41 +245,62 @@ class Discovery(Plain):
     _shown = "query mode abstained reason signals results"
 
     query: str
+    """What was searched for."""
     mode: str
+    """How it was searched for."""
     results: list[Disclosure]
+    """The selected documents, best first."""
     reason: str
+    """Why these were selected, or none."""
     signals: Mapping[str, Any]
+    """The numbers behind the decision; of an abstention also the closest matches and what to try."""
     candidates: Hits
+    """The hits among which was selected, best first."""
 
     @property
     def abstained(self) -> bool:
+        """Whether nothing was selected."""
         return not self.results
 
     def to_dict(self) -> dict[str, Any]:
         return Plain.to_dict(self) | {"candidates": [hit.brief() for hit in self.candidates]}
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The discovery whose `to_dict` this is; its candidates have what `Hit.brief` has of them, or all."""
+        hits = {"hits": data["candidates"], "query": data["query"], "mode": data["mode"], "note": ""}
+        results = [Disclosure.from_dict(item) for item in data["results"]]
+        return cls(data["query"], data["mode"], results, data["reason"], data["signals"], Hits.from_dict(hits))
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Plain):
-    """A passage that an answer may cite, numbered from 1.
-
-    `label` is the short name of its source in citations; `score` is its similarity to the question. `warning` tells how
-    the text tries to instruct a model or a reader; without a language model such a passage is never quoted.
-    """
+    """A passage that an answer may cite."""
 
     _shown = "number label source locator text score id name context corpus marker warning"
 
     number: int
+    """Its number in the answer, from 1."""
     label: str
+    """The short name of its source in citations."""
     source: str
+    """The path or URL that it is from."""
     locator: str
+    """Its place in the source."""
     text: str
+    """What it says."""
     score: float
+    """Its similarity to the question."""
     id: str = ""
+    """The id of the document."""
     name: str = ""
+    """The title of the document, or its id."""
     context: str = ""
+    """The headings above it."""
     corpus: str = ""
+    """Name of the corpus."""
     warning: str = ""
+    """How it tries to instruct a model or a reader; without a language model such a passage is never quoted."""
 
     @property
     def marker(self) -> str:
@@ -220,70 +313,80 @@ class Evidence(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Citation(Plain):
-    """A reference from a claim to evidence.
-
-    `spans` are the parts of the evidence that the claim quotes verbatim, `places` where the marker is in the claim.
-    """
+    """A reference from a claim to evidence."""
 
     number: int
+    """The number of the evidence."""
     marker: str
+    """The citation as it is written."""
     source: str
+    """The path or URL of the evidence."""
     locator: str
+    """The place of the evidence in its source."""
     spans: tuple[tuple[int, int], ...] = ()
+    """The parts of the evidence that the claim quotes verbatim: start and end of each."""
     places: tuple[tuple[int, int], ...] = ()
+    """Where the marker is in the claim: start and end of each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim(Plain):
-    """A sentence of an answer, with its citation markers, and its citations.
-
-    `support` is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words, and
-    "unsupported" if it does not, with the `reason` and the `missing` part. A claim whose evidence has warnings has a
-    reason, too.
-    """
+    """A sentence of an answer, with its citation markers, and its citations."""
 
     text: str
+    """The sentence."""
     citations: tuple[Citation, ...]
+    """The evidence that it cites."""
     support: Support = "supported"
+    """Is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words."""
     reason: str = ""
+    """Why it is not supported, or the warning of its evidence."""
     missing: str = ""
+    """The part of it that the evidence lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped(Plain):
-    """A sentence that was removed from the answer, the reason, and the part of it that the evidence lacks.
-
-    `before` is the position of the first sentence of the answer that came after it.
-    """
+    """A sentence that was removed from the answer."""
 
     text: str
+    """The sentence."""
     reason: str
+    """Why it was removed."""
     missing: str = ""
+    """The part of it that the evidence lacks."""
     before: int = 0
+    """The position of the first sentence of the answer that came after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Plain):
-    """An answer made of cited claims, or the refusal; with the evidence, the dropped sentences and the usage.
-
-    `by` is who answered: "extract", "llm", "agent", or "gate" if no passage was similar enough to answer from.
-    `broke_off` is why a model's reply ended early; the answer then has the sentences verified before.
-    """
+    """An answer made of cited claims, or the refusal; with the evidence, the dropped sentences and the usage."""
 
     _shown = "question text refused reason by sentences evidence dropped usage steps broke_off"
 
     question: str
+    """What was asked."""
     text: str
+    """The answer, or the refusal."""
     sentences: list[Claim]
+    """The claims that the answer is made of."""
     evidence: list[Evidence]
+    """The passages that were shown."""
     refused: bool
+    """Whether it is the refusal."""
     reason: str
+    """Why it is the refusal; else empty."""
     by: str
+    """Who answered: "extract", "llm", "agent", or "gate" if no passage was similar enough to answer from."""
     dropped: list[Dropped] = field(default_factory=list)
+    """Sentences that the evidence does not support."""
     usage: Mapping[str, int] = field(default_factory=dict)
+    """The tokens that the language model used."""
     steps: list[Mapping[str, Any]] = field(default_factory=list)
     """Tool calls of the agent: name, arguments, and the error if there was one."""
     broke_off: str = ""
+    """Why the reply of a model ended early; the answer then has the sentences verified before."""
 
     def __str__(self) -> str:
         return self.text

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,9 @@ from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp, Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
 from shortlist.answer.verification import Verifier, cite
 from shortlist.errors import InputError, LLMError
-from shortlist.index.corpus import Corpus
+from shortlist.index.corpus import Corpus, RemoteCorpus
 from shortlist.index.text.analyzers import Analyzer
-from shortlist.library.opening import CorpusState, Searchable
+from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Claim, Evidence, Filter
 from shortlist.retrieval.retrieve import open_query
@@ -72,8 +72,13 @@ def ask(
     once it is verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not
     support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
+    corpora = open_for_question(corpus, question)
+    if any(isinstance(each, RemoteCorpus) for each in corpora):
+        given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
+        options = {"k": k, "threshold": threshold, "filter": filter, "on_text": on_text, "on_evidence": on_evidence}
+        return ask_service(corpora, question, memory, given, options)
     prepared = prepare_question(
-        corpus, question, k=k, threshold=threshold, filter=filter, memory=memory, extracts=llm is None
+        corpora, question, k=k, threshold=threshold, filter=filter, memory=memory, extracts=llm is None
     )
     prepared.evidence.announce(on_evidence)
     stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
@@ -81,6 +86,28 @@ def ask(
     if llm is not None and prepared.evidence.items:
         reply = request_reply(llm, prepared.build_messages(), (), stream)
     return conclude_answer(prepared, reply, stream, answer_from=answer_from)
+
+
+def ask_service(
+    corpora: Sequence[Corpus], question: str, memory: Memory | None, local: Mapping[str, Any], options: dict[str, Any]
+) -> Answer:
+    """Let the service of a remote corpus answer, with its own model; `local` are options that only apply here."""
+    remote = corpora[0]
+    if len(corpora) > 1 or not isinstance(remote, RemoteCorpus):
+        names = ", ".join(repr(each.name) for each in corpora)
+        raise InputError(f"A corpus behind a service is asked alone, not one of {names}. Ask each of them.")
+    if unsupported := [name for name, value in local.items() if value is not None]:
+        raise InputError(f"The service of {remote.name!r} answers with its own model. Leave out {unsupported[0]}.")
+    texts = [message["content"] for message in memory.history_messages()] if memory else []
+    return remote.ask(question, history=zip(texts[::2], texts[1::2], strict=True), **options)
+
+
+def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
+    """Open the corpora of a question, which must be a text of limited length."""
+    if not isinstance(question, str):
+        raise InputError(f"A question must be a string, not {type(question).__name__}.")
+    check_length(question, "question")
+    return open_corpora(corpus, needs_vectors=True)
 
 
 def prepare_question(
@@ -97,14 +124,12 @@ def prepare_question(
 
     With `extracts` the answer can be extracted, without a language model.
     """
-    if not isinstance(question, str):
-        raise InputError(f"A question must be a string, not {type(question).__name__}.")
-    check_length(question, "question")
+    opened = open_for_question(corpus, question)
     follow_up = memory.read_follow_up(question) if memory else NO_FOLLOW_UP
     evidence = EvidenceList()
     reason = "The question is empty."
     readings: list[Question] = []
-    with open_query(corpus, question, "auto", k) as states:
+    with open_query(opened, question, "auto", k) as states:
         if question.strip():
             gathered = gather(states, question, k, threshold, filter, follow_up)
             evidence.add_hits(gathered.hits)

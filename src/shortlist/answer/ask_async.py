@@ -11,7 +11,9 @@ from shortlist.answer.answer_stream import AnswerStream
 from shortlist.answer.ask import (
     OnEvidence,
     OnText,
+    ask_service,
     conclude_answer,
+    open_for_question,
     open_stream,
     prepare_question,
     recover_reply,
@@ -20,6 +22,7 @@ from shortlist.answer.ask import (
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import Memory
 from shortlist.errors import LLMError
+from shortlist.index.corpus import RemoteCorpus
 from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, AsyncLLM, AsyncStreamingLLM, Messages, Reply
 from shortlist.results import Answer, Filter
@@ -46,9 +49,15 @@ async def aask(
     A model with `acomplete`, such as OpenAIChat, is awaited; any other one runs in a thread. `on_text` and
     `on_evidence` are called in the event loop.
     """
+    corpora = await run_in_thread(lambda: open_for_question(corpus, question))
+    if any(isinstance(each, RemoteCorpus) for each in corpora):
+        given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
+        options = {"k": k, "threshold": threshold, "filter": filter}
+        options |= {"on_text": _call_in_loop(on_text), "on_evidence": _call_in_loop(on_evidence)}
+        return await run_in_thread(lambda: ask_service(corpora, question, memory, given, options))
     prepared = await run_in_thread(
         lambda: prepare_question(
-            corpus,
+            corpora,
             question,
             k=k,
             threshold=threshold,

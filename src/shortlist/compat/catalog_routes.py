@@ -19,8 +19,16 @@ from shortlist.server.catalog_store import NAME
 from shortlist.server.extensions import RunSearch
 from shortlist.server.http_errors import describe_responses
 from shortlist.server.jobs import JSON, SHORT, Endpoints
-from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes, list_documents
-from shortlist.server.routes.schemas import Body, DocumentBody, Percentage, QueryText, Temperature
+from shortlist.server.routes.corpora_routes import Offset, SearchText, describe_changes
+from shortlist.server.routes.schemas import (
+    EXAMPLE,
+    Body,
+    DocumentBody,
+    Percentage,
+    QueryText,
+    Temperature,
+    show_example,
+)
 
 # A single document becomes a list, so that an error in it is reported once.
 OneOrMore = Annotated[
@@ -34,6 +42,10 @@ Answer = dict[str, Any]
 
 
 class RetrieveBody(Body):
+    """A query, and settings for this call only."""
+
+    model_config = show_example(query="give the money back", llm_tools_cutoff=5)
+
     query: QueryText
     temperature: Temperature | None = None
     ignore_zero: bool | None = None
@@ -41,18 +53,30 @@ class RetrieveBody(Body):
 
 
 class IndexBody(Body):
+    """Documents that replace all others, or from_file to use those of the document file."""
+
+    model_config = show_example(documents=[EXAMPLE])
+
     documents: list[DocumentBody] | None = None
     from_file: bool = False
     rebuild: bool = True
 
 
 class SettingsBody(Body):
+    """Only the given settings are changed."""
+
+    model_config = show_example(temperature=2.0)
+
     temperature: Temperature = 0.5
     ignore_zero: bool = True
     llm_tools_cutoff: Percentage = 10.0
 
 
 class SwitchBody(Body):
+    """The name of a file that GET /document-files lists. `filename` is another name of `file`."""
+
+    model_config = show_example(file="tools.yaml")
+
     file: str = Field(min_length=1, validation_alias=AliasChoices("file", "filename"))
     confirmed: bool = True  # accepted, but not needed: changes made to the catalogs stay
 
@@ -103,12 +127,13 @@ def add_catalog_routes(endpoints: Endpoints, retriever: ServedRetriever, run_sea
             return report(catalog.add(documents))
         return report(catalog.index(documents, from_file=body.from_file))
 
-    @endpoints.add("GET /documents", "DocumentList", tag="catalog")
+    @endpoints.add("GET /documents", "CatalogDocuments", tag="catalog")
     def get_documents(
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        return {"success": True, **list_documents(catalog.corpus, q, offset, limit)}
+        documents, count = catalog.corpus.browse(q, offset, limit)
+        return {"success": True, "documents": [document.copy() for document in documents], "count": count}
 
     @endpoints.add("POST /documents", "ChangeReport", tag="catalog")
     def add_documents(body: OneOrMore) -> Answer:

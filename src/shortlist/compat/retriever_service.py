@@ -6,8 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from shortlist.compat import retriever_answers
 from shortlist.compat.catalog_routes import RetrieveBody, add_catalog_routes
-from shortlist.compat.retriever_settings import BM25SSettings, CompatSettings
+from shortlist.compat.retriever_settings import CompatSettings
 from shortlist.compat.served_retriever import ServedRetriever
 from shortlist.server import application
 from shortlist.server.extensions import Extension, RunSearch
@@ -27,7 +28,13 @@ class RetrieverExtension(Extension):
     name = "retriever"
     timed = ("/retrieve",)
     large_bodies = ("/index",)
-    models = (BM25SSettings, RetrieveBody)
+    models = (
+        RetrieveBody,
+        retriever_answers.BM25SSettingsJson,
+        retriever_answers.CatalogDocumentsJson,
+        retriever_answers.CatalogFilesJson,
+        retriever_answers.RetrievalJson,
+    )
 
     def __init__(self, retriever: ServedRetriever) -> None:
         self._retriever = retriever

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn, Unpack, get_args
+from typing import Any, NoReturn, Unpack, cast, get_args
 
 import shortlist
 from shortlist._projects import stored_name
 from shortlist._text import clean, did_you_mean
+from shortlist.client.addresses import is_service_address
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import Config, ScoreThreshold, collect_index_options
@@ -21,12 +22,13 @@ from shortlist.index.embedders.embedder_binding import EmbedderBinding, Embedder
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State
+from shortlist.index.engines.service_engine import ServiceEngine, connect
 from shortlist.index.foreign import derived_folder
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress, ToolKeywords
-from shortlist.results import Level
+from shortlist.results import Answer, Level
 
 
 class Corpus:
@@ -296,6 +298,55 @@ class Corpus:
         return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
 
 
+class RemoteCorpus(Corpus):
+    """A corpus behind a service: `search`, `discover` and `ask` run there, and documents are read and changed there.
+
+    What only the machine of the service can do, such as `sync` and `reindex`, is an error.
+    """
+
+    _engine: ServiceEngine
+
+    def __init__(self, engine: ServiceEngine, url: str) -> None:
+        super().__init__(engine, EmbedderBinding(url, None), url)
+        self.usage = cast(UsageLog, _RemoteUsage(engine))
+
+    def learn(
+        self,
+        query: str,
+        id: str,
+        outcome: Outcome = "called",
+        *,
+        shown: Sequence[str] = (),
+        session: str = "",
+    ) -> bool:
+        return self._engine.client.feedback(self._engine.name, query, id, outcome, shown=shown, session=session)
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """Let the service answer a question; options are those of `Client.ask`."""
+        return self._engine.client.ask(self._engine.name, question, **options)
+
+    def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
+        raise self._engine.refuse("reindex")
+
+    def info(self) -> dict[str, Any]:
+        return self._engine.facts() | {"name": self.name, "path": None}
+
+    def __repr__(self) -> str:
+        return f"RemoteCorpus({self.name!r})"
+
+
+class _RemoteUsage:
+    """The log of use of a remote corpus, which only its service can read."""
+
+    def __init__(self, engine: ServiceEngine) -> None:
+        self._refuse = engine.refuse
+
+    def close(self) -> None: ...
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise self._refuse("its log of use")
+
+
 class _ClosedEngine:
     """The engine of a closed corpus: everything is an error."""
 
@@ -364,12 +415,26 @@ def create_corpus(
 
 
 def open_corpus(
-    name: str | Path, embedder: EmbedderSpec = None, *, engine: str | None = None, learning: Learning = "on"
+    name: str | Path,
+    embedder: EmbedderSpec = None,
+    *,
+    engine: str | None = None,
+    learning: Learning = "on",
+    token: str | None = None,
+    allow_http: bool = False,
 ) -> Corpus:
     """Open an existing corpus by its name or folder; `engine` is where it is stored, if its folder does not say so.
 
     `learning` is what is done with use: "on" stores it and ranks by it, "log" only stores it, "off" does neither.
+
+    The name may be the address of a corpus behind a service, such as "https://host/handbook". `token` is for that
+    service; without one, SHORTLIST_TOKEN is sent, but only to this machine or to an address that you confirmed
+    (`shortlist trust ADDRESS`). Plain http to another machine needs `allow_http`.
     """
+    if isinstance(name, str) and is_service_address(name):
+        if embedder is not None or engine is not None:
+            raise InputError(f"{name!r} is behind a service, which has its own embedder and engine. Leave them out.")
+        return RemoteCorpus(connect(name, token=token, allow_http=allow_http), name)
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
     location = find_location(folder, stored_name(own), engine)

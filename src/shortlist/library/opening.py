@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from shortlist._redact import redact, secrets_in_words
 from shortlist._text import did_you_mean
+from shortlist.client.addresses import is_service_address
 from shortlist.documents import Document
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
@@ -108,8 +109,11 @@ def open_named(
 ) -> Corpus:
     """Open a corpus by name, and cache it until its file is replaced; what it learns is that of the caller alone.
 
-    A known corpus that was not built yet, or not completely, is built now if `can_build`.
+    A known corpus that was not built yet, or not completely, is built now if `can_build`. The address of a corpus
+    behind a service is opened for a caller on this machine only: requests and settings files must not choose one.
     """
+    if isinstance(name, str) and is_service_address(name):
+        return _open_address(name, can_open=can_build)
     try:
         file = find_corpus_file(name)
         key = (str(file.resolve()), file.stat().st_ino, learning) if file else None
@@ -124,6 +128,17 @@ def open_named(
         corpus = open_corpus(full_name(name) if isinstance(name, str) else name, learning=learning)
         if can_build and corpus.is_empty and isinstance(name, str) and registry.find(name):
             corpus = _build_on_first_use(name, progress, learning)
+    return _cache(key, corpus)
+
+
+def _open_address(url: str, *, can_open: bool) -> Corpus:
+    if not can_open:
+        raise CorpusNotFound(f"{url!r} is the address of another service. Serve corpora of this machine.")
+    key = (url, 0, "")
+    return _cache(key, _open.pop(key) if key in _open else open_corpus(url))
+
+
+def _cache(key: tuple[str, int, str], corpus: Corpus) -> Corpus:
     _open[key] = corpus
     while len(_open) > OPEN_AT_ONCE:
         _open.pop(next(iter(_open)), None)  # another thread may have removed it

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,13 +13,15 @@ import numpy as np
 
 from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
-from shortlist.documents import Passage
+from shortlist.documents import Document, Passage
+from shortlist.index.config import ScoreThreshold
 from shortlist.index.corpus import Corpus
+from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores
-from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze
+from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, weight_of
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
-from shortlist.results import Hit, Hits, Mode, Ranking, Selection
+from shortlist.results import Hit, Hits, MergeFacts, Mode, Ranking, Selection
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
 from shortlist.retrieval.relevance import BY_WORDS, OTHER_SERVICE, THRESHOLD, calibration_of, probability, weights_for
@@ -50,6 +52,79 @@ class CorpusHits:
     def embedder(self) -> Embedder | None:
         return self.state.embedder
 
+    @property
+    def embedder_name(self) -> str:
+        return self.state.config.embedder_name
+
+    @property
+    def noise(self) -> float:
+        """The cosine that is reached by coincidence."""
+        among_ten, growth = getattr(self.embedder, "noise", (0.0, 0.0))
+        return float(among_ten + growth * math.log10(self.state.lexical.live / 10))
+
+    def score_threshold(self, mode: str) -> ScoreThreshold:
+        """The threshold that was calibrated for a mode."""
+        return self.state.config.threshold(mode, self.state.since)
+
+    def count(self) -> int:
+        """The number of documents in the corpus."""
+        return self.state.count()
+
+    def get(self, id: str) -> Document | None:
+        return self.state.get(id)
+
+    def unknown_words(self) -> Iterator[str]:
+        """The query words that no passage contains, except function words and words such as "please"."""
+        lexical = self.state.lexical
+        for word in dict.fromkeys(lexical.analyzer.words(self.hits.query)):
+            terms = lexical.analyzer.terms_of(word)
+            if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
+                yield word
+
+    def describe(self) -> MergeFacts:
+        """What another process needs to merge the hits with those of other corpora."""
+        calibrated = self.score_threshold(self.hits.mode)
+        return MergeFacts(
+            embedder=self.embedder_name,
+            named=tuple(sorted(self.named)),
+            perfect=self.perfect,
+            min_relevance=self.threshold,
+            threshold=calibrated.value,
+            doubt=calibrated.doubt,
+            has_content=self.has_content,
+            is_known=self.is_known,
+            noise=0.0 if self.is_known or not self.hits else self.noise,
+            documents=self.count(),
+            unknown_words=tuple(self.unknown_words()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHits(CorpusHits):
+    """The hits of a corpus behind a service, with the facts that the service reports."""
+
+    facts: MergeFacts = field(kw_only=True)
+
+    @property
+    def embedder_name(self) -> str:
+        return self.facts.embedder
+
+    @property
+    def noise(self) -> float:
+        return self.facts.noise
+
+    def score_threshold(self, mode: str) -> ScoreThreshold:
+        return ScoreThreshold(self.facts.threshold, self.facts.doubt)
+
+    def count(self) -> int:
+        return self.facts.documents
+
+    def get(self, id: str) -> Document | None:
+        return self.corpus.get(id)
+
+    def unknown_words(self) -> Iterator[str]:
+        yield from self.facts.unknown_words
+
 
 def refuse_unknown(found: CorpusHits) -> Selection | None:
     """Abstain if the query has only stop words, or no known term and no passage that is semantically close.
@@ -63,8 +138,7 @@ def refuse_unknown(found: CorpusHits) -> Selection | None:
     if not found.has_content:
         return Selection([], "The query has no searchable terms.", signals)
     nearest = max(hit.signals.get("dense", 0.0) for hit in hits)
-    among_ten, growth = getattr(found.embedder, "noise", (0.0, 0.0))  # cosines reached by coincidence
-    noise = float(among_ten + growth * math.log10(found.state.lexical.live / 10))
+    noise = found.noise
     if nearest > noise:
         return None
     reason = "None of the query terms are in the index, and no document is semantically close."
@@ -111,6 +185,8 @@ def retrieve_from_state(
 ) -> CorpusHits:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     check_canceled()
+    if isinstance(state, ServiceState):
+        return _retrieve_remotely(corpus, state, query, mode, k, mask, beside_others=beside_others, whole=whole)
     lexical = state.lexical
     terms = analyze(lexical.analyzer, query)
     weighted, counted = lexical.find(terms)
@@ -141,6 +217,43 @@ def retrieve_from_state(
         threshold=ranked.learned.least_relevance if ranked.learned else THRESHOLD,
         has_content=terms.has_content,
         is_known=bool(len(named)) or (terms.has_content and lexical.knows(weighted)),
+    )
+
+
+def _retrieve_remotely(
+    corpus: Corpus,
+    state: ServiceState,
+    query: str,
+    mode: Mode,
+    k: int,
+    mask: Allowed | None,
+    *,
+    beside_others: bool,
+    whole: bool,
+) -> RemoteHits:
+    """Let a service search, and report what a merge with other corpora needs."""
+    if not whole:
+        raise state.refuse("ranking passages")
+    hits, facts = state.search(query, mode, k, mask)
+    hits[:] = [
+        replace(
+            hit,
+            corpus=corpus.name,
+            load=partial(corpus.get, hit.id),
+            read_body=partial(state.read_body, hit.id),
+        )
+        for hit in hits
+    ]
+    return RemoteHits(
+        corpus,
+        state,
+        hits,
+        named=frozenset(facts.named) if beside_others else frozenset(),
+        perfect=facts.perfect if beside_others else 1.0,
+        threshold=facts.min_relevance,
+        has_content=facts.has_content,
+        is_known=facts.is_known,
+        facts=facts,
     )
 
 

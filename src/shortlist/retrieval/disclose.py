@@ -121,6 +121,8 @@ def _body(hit: Hit, loader: Loader | None, roots: Sequence[str | Path] | None) -
 
 def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
     """The full text, with a note if it is stale."""
+    if hit.read_body:
+        return _Body(*hit.read_body())
     try:
         document = hit.load() if hit.load else None
     except CorpusError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from shortlist.index.config import ScoreThreshold
 from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import State
-from shortlist.index.text.query_terms import weight_of
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Discovery, Filter, Hit, Hits, Level, Loader, MinScore, Mode, Selection, Selector
@@ -139,7 +138,7 @@ def find(
 def _read_documents(found: Sequence[CorpusHits], hits: Sequence[Hit]) -> dict[Any, Any]:
     """Read the documents of the hits, by their `load` function."""
     wanted = {hit.load for hit in hits}
-    return {hit.load: one.state.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
+    return {hit.load: one.get(hit.id) for one in found for hit in one.hits if hit.load in wanted}
 
 
 def choose(found: Sequence[CorpusHits], query: str, options: SearchOptions) -> Selection:
@@ -176,9 +175,9 @@ class _Thresholded:
     def _explanation(self) -> dict[str, Any]:
         """Closest matches, what was searched, and what to try."""
         near = merge(self.found, self.query, self.mode, NEAR_MISSES)
-        unknown = [set(_unknown_words(one.state, self.query)) for one in self.found]
+        unknown = [set(one.unknown_words()) for one in self.found]
         words = sorted(set.intersection(*unknown)) if unknown else []
-        searched = {one.corpus.name: one.state.count() for one in self.found}
+        searched = {one.corpus.name: one.count() for one in self.found}
         advice = []
         if words:
             advice.append(f"No indexed document contains {' or '.join(map(repr, words))}. Try different terms.")
@@ -187,9 +186,7 @@ class _Thresholded:
         if not any(searched.values()):
             advice.append("Nothing is indexed yet. Build the corpus first.")
         kinds = {hit.kind for hit in near}
-        advice += dict.fromkeys(
-            note for one in self.found if (note := suggest_embedder(kinds, one.state.config.embedder_name))
-        )
+        advice += dict.fromkeys(note for one in self.found if (note := suggest_embedder(kinds, one.embedder_name)))
         return {
             "near_misses": [hit.brief() for hit in near],
             "searched": searched,
@@ -203,7 +200,7 @@ def _apply_thresholds(found: Sequence[CorpusHits], query: str, mode: Mode, k: in
     is_auto = min_score == "auto"
     several = len(found) > 1
     given = None if is_auto else ScoreThreshold(min_score)  # type: ignore[arg-type]
-    floors = [given or one.state.config.threshold(mode, one.state.since) for one in found]
+    floors = [given or one.score_threshold(mode) for one in found]
     fitting, left_out = [], {}
     for one, floor in zip(found, floors, strict=True):
         refusal = (refuse_unknown(one) or _refuse_below(one, floor.value, several=several)) if is_auto else None
@@ -257,15 +254,6 @@ def _refuse_below(found: CorpusHits, floor: float | None, *, several: bool) -> S
         reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."
         return Selection([], reason, signals | {"min_score": floor})
     return None
-
-
-def _unknown_words(state: State, query: str) -> Iterator[str]:
-    """The query words that no passage contains, except function words and words such as "please"."""
-    lexical = state.lexical
-    for word in dict.fromkeys(lexical.analyzer.words(query)):
-        terms = lexical.analyzer.terms_of(word)
-        if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
-            yield word
 
 
 def _abstain(refused: Mapping[str, Selection]) -> Selection:

@@ -29,7 +29,7 @@ def merge(found: Sequence[CorpusHits], query: str, mode: str, k: int) -> Hits:
     """
     if len(found) == 1 and not found[0].named and found[0].perfect == 1.0:
         return Hits(found[0].hits[:k], query=query, mode=mode)
-    embedders = {one.state.config.embedder_name for one in found if one.hits}
+    embedders = {one.embedder_name for one in found if one.hits}
     rescore = _score_by_relevance if mode == "auto" and len(embedders) > 1 else _score_by_share
     hits = [(hit, hit.id in one.named) for one in found for hit in rescore(one)]
     hits.sort(key=lambda pair: -pair[0].score)

@@ -8,14 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from shortlist._limits import check_length
 from shortlist._telemetry import traced
 from shortlist.errors import InputError
+from shortlist.index.corpus import Corpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import Progress
 from shortlist.results import Hit, Hits, Mode
-from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve, retrieve_masked
+from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve, retrieve_from_state, retrieve_masked
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.merging import check_comparable, merge
 from shortlist.retrieval.options import SearchOptions, check_count, check_mode, combine_options
@@ -138,3 +140,8 @@ def check_query(query: str, mode: str, k: int) -> None:
     check_length(query)
 
 
+def search_with_facts(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None) -> dict[str, Any]:
+    """The hits of one corpus, as plain data, and what makes them comparable with those of other corpora."""
+    with open_query(corpus, query, mode, k) as ((_, state),):
+        found = retrieve_from_state(corpus, state, query, mode, k, allowed(state, filter), beside_others=True)
+        return found.hits.to_dict() | {"facts": found.describe().to_dict()}

@@ -17,13 +17,14 @@ from shortlist._redact import redact
 from shortlist._text import printable
 from shortlist.errors import SourceError
 
-Kind = Literal["llm", "embedder", "cluster", "project", "setting"]
+Kind = Literal["llm", "embedder", "cluster", "project", "setting", "service"]
 
 EFFECTS: dict[str, str] = {
     "llm": "questions and the passages found for them are sent to this address",
     "embedder": "this model is loaded, or downloaded; one at an address is sent documents, queries and OPENAI_API_KEY",
     "cluster": "documents and queries are sent to this address",
     "project": "the skills of this project are shown to agents",
+    "service": "SHORTLIST_TOKEN is sent to this address, and plain http to it is allowed",
     "setting": "the service sends data to other machines or accepts requests from them",
 }
 
@@ -76,6 +77,12 @@ def revoke(place: Path) -> int:
         for key in found:
             del known[key]
     return len(found)
+
+
+def revoke_value(confirmation: Confirmation) -> int:
+    """Withdraw one confirmation; return the number, 0 or 1."""
+    with _file().changing() as known:
+        return int(known.pop(confirmation.key, None) is not None)
 
 
 def confirmed() -> list[Confirmation]:

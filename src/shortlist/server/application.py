@@ -30,10 +30,10 @@ from shortlist.server.http_errors import StrictRequest, describe_responses, hand
 from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import LARGE_BODIES, Guard, Watch
+from shortlist.server.routes.api_document import add_schemas
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
-from shortlist.server.routes.schemas import add_schemas
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -90,8 +91,15 @@ def make_problem(
 
 
 def make_error_problem(scope: Scope, error: ShortlistError) -> Response:
-    details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {}
-    return make_problem(scope, get_status(error), str(error), **details)
+    status = get_status(error)
+    # its own type where the status says less than the error
+    kind = _kebab(type(error).__name__) if status in (409, 503) else ""
+    details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {"kind": kind}
+    return make_problem(scope, status, str(error), **details)
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
 
 
 def get_status(error: ShortlistError) -> int:

@@ -20,6 +20,7 @@ from shortlist.answer.llm import OpenAIChat
 from shortlist.cli.confirming import ask_to_confirm
 from shortlist.cli.corpora import find_learning, open_corpora
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
+from shortlist.client.addresses import is_service_address
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 from shortlist.index.corpus import Corpus
 from shortlist.index.location import find_corpus_file
@@ -166,8 +167,14 @@ def _start_chat(
     settings = _load_settings(given)
     limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    llm, used = (None, {"reason": "--extractive"}) if extractive else _connect(out, agent)
     index_dir = index_dir or (None if shared else settings.index_dir)
+    is_remote = any(map(is_service_address, corpus))
+    if is_remote and extractive:
+        raise click.UsageError("--extractive cannot be used with a corpus behind a service, which chooses its model.")
+    if extractive or is_remote:
+        llm, used = None, {"reason": "The service answers." if is_remote else "--extractive"}
+    else:
+        llm, used = _connect(out, agent)
     corpora, turns = _find_corpora(out, index_dir, shared, corpus), settings.memory_window_turns
     return shortlist.Chat(corpora, llm, agent=agent, window_turns=turns, **limits), used
 

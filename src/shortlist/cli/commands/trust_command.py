@@ -11,6 +11,7 @@ from shortlist._projects import project_folders, project_root
 from shortlist._text import count_of, printable
 from shortlist.cli.confirming import confirm_all, render_requests
 from shortlist.cli.output import ERROR, OK, Output
+from shortlist.client.addresses import confirmation_of, is_service_address, parse_address
 from shortlist.errors import InputError, ShortlistError
 from shortlist.index.location import requests_of
 from shortlist.mcp_client.config_files import PROJECT_FILES, ConfigurationFile
@@ -37,13 +38,17 @@ FINDERS: tuple[Callable[[Path], list[Confirmation]], ...] = (_find_llm, find_req
 
 
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
+    service = confirmation_of(parse_address(path, allow_http=True)) if path and is_service_address(path) else None
     place = Path(path).expanduser() if path else None
     if listed or revoke:
-        _list_confirmed(out) if listed else _revoke(out, place or project_root())
+        _list_confirmed(out) if listed else _revoke(out, place or project_root(), service)
         return OK
-    if place and not place.is_dir():
+    if place and not service and not place.is_dir():
         raise InputError(f"{path} is not a folder. Give the folder of a project or of an index.")
-    pending = _find_pending(out, [place] if place else project_folders())
+    if service:
+        pending = [] if service.is_confirmed else [service]
+    else:
+        pending = _find_pending(out, [place] if place else project_folders())
     data: dict[str, Any] = {"pending": [request.to_dict() for request in pending], "confirmed": []}
     text = render_requests(pending) or "Nothing here needs your confirmation."
     is_agreed, can_ask = yes, out.can_ask()
@@ -84,7 +89,8 @@ def _list_confirmed(out: Output) -> None:
     out.show({"confirmed": rows}, "\n".join(lines) or "Nothing is confirmed.", lines)
 
 
-def _revoke(out: Output, place: Path) -> None:
-    count = confirmations.revoke(place)
-    text = f"{count_of(count, 'confirmation')} withdrawn for {printable(str(place))}."
-    out.show({"place": str(place), "revoked": count}, text, [str(count)])
+def _revoke(out: Output, place: Path, service: Confirmation | None) -> None:
+    count = confirmations.revoke(place) if service is None else confirmations.revoke_value(service)
+    shown = service.value if service else str(place)
+    text = f"{count_of(count, 'confirmation')} withdrawn for {printable(shown)}."
+    out.show({"place": shown, "revoked": count}, text, [str(count)])

@@ -24,7 +24,7 @@ from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
-from shortlist.retrieval.retrieve import search
+from shortlist.retrieval.retrieve import search, search_with_facts
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
 from shortlist.server.jobs import READ, Endpoints
@@ -139,11 +139,7 @@ def describe_changes(changes: Changes, corpus: Corpus) -> Answer:
 
 def list_documents(corpus: Corpus, text: str, offset: int, limit: int | None) -> Answer:
     documents, count = corpus.browse(text, offset, limit)
-    return {"documents": [describe_document(document) for document in documents], "count": count}
-
-
-def describe_document(document: Document) -> Answer:
-    return {key: getattr(document, key) for key in ("id", "title", "content", "keywords", "metadata")}
+    return {"documents": [document.to_dict() for document in documents], "count": count}
 
 
 def describe_usage(corpus: Corpus) -> Answer:
@@ -161,8 +157,8 @@ def match_words(analyzer: Analyzer, terms: set[str], text: str) -> list[str]:
     return sorted(part for part in parts if not has_none(analyzer.terms_of(part)))
 
 
-def search_in_corpus(corpus: Corpus, **options: Any) -> Answer:
-    return search(corpus, **options).to_dict()
+def search_in_corpus(corpus: Corpus, *, facts: bool, **options: Any) -> Answer:
+    return search_with_facts(corpus, **options) if facts else search(corpus, **options).to_dict()
 
 
 def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
@@ -184,7 +180,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
         return {"corpora": corpora.rows()}
 
     @endpoints.add(f"POST {SEARCH}", "Hits", 404, 409, tag="corpora")
-    async def post_search(name: str, body: schemas.SearchBody) -> Response:
+    async def post_search(name: str, body: schemas.HitsBody) -> Response:
         """Rank documents, best first."""
         return await run_search(search_in_corpus, name, body.model_dump(), READ)
 
@@ -247,9 +243,15 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
 
     @endpoints.add(f"GET {DOCUMENT}", "Document", 404, 409, tag="corpora")
     def get_corpus_document(name: str, id: str) -> Answer:
-        return describe_document(corpora.document(name, id)[1])
+        """A document by its id."""
+        return corpora.document(name, id)[1].to_dict()
 
     @endpoints.add(f"DELETE {DOCUMENT}", "ChangeReport", 404, 409, tag="corpora")
     def delete_corpus_document(name: str, id: str) -> Answer:
         """Delete a document. A corpus with a source gets it back when it is built again."""
         return corpora.delete(name, id)
+
+    @endpoints.add("GET /v1/corpora/{name:path}", "CorpusInfo", 404, 409, tag="corpora")
+    def get_corpus(name: str) -> Answer:
+        """Counts and configuration of a corpus."""
+        return {key: value for key, value in corpora.corpus(name).info().items() if key != "path"} | {"name": name}

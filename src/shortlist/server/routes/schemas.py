@@ -1,32 +1,17 @@
-"""The bodies of requests and the schemas of answers, as the OpenAPI document describes them.
-
-Answers are plain dicts that are not validated. Their schemas are generated from the dataclasses whose `to_dict` they
-are; openapi.yaml has the others, descriptions, examples, and the keys that `to_dict` adds.
-"""
+"""The bodies of requests: their fields, limits, descriptions and examples, which the OpenAPI document repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial, reduce
-from operator import or_
-from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from functools import partial
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from shortlist._limits import check_length
 from shortlist.answer.reply_sentences import LONGEST_REPLY
 from shortlist.documents import Document
-from shortlist.eval.cases import Flaw
-from shortlist.eval.explain import Rival, Why
-from shortlist.eval.lint import Finding, LintReport
-from shortlist.eval.reporting.plots import Figure
-from shortlist.eval.retrieval import Comparison, DiscoveryReport, Outcome
-from shortlist.eval.statistics import Estimate, Paired
 from shortlist.index.storage import usage_log
-from shortlist.results import Answer, Citation, Claim, Disclosure, Dropped, Evidence, Hit, Level, Mode
+from shortlist.results import Level, Mode
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
 MOST_HITS = 1_000
@@ -48,22 +33,44 @@ Strategy = Literal["adaptive", "conservative", "top_k", "rel_threshold", "abs_th
 Threshold = float | Literal["auto"] | None
 
 
+EXAMPLE = {
+    "id": "refund_payment",
+    "title": "Refund a payment",
+    "content": "Send money of a payment back to the customer's card.",
+    "keywords": ["refund", "chargeback"],
+    "metadata": {"category": "payments"},
+}
+
+
 class Body(BaseModel):
     """The body of a request. Unknown fields are errors, and no value is converted to another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
+def show_example(**example: Any) -> ConfigDict:
+    """The configuration of a body with an example."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
 class DocumentBody(Body):
+    """A document. Title, content and keywords are searched; id and metadata are not.
+
+    The result of `Document.to_dict()` of the Python package is valid. `kind`, `source` and `locator` are ignored: a
+    document that is sent becomes a tool and can never refer to a file on the machine of the service.
+    """
+
+    model_config = show_example(**EXAMPLE)
+
     id: Id
     title: str
     content: str
     keywords: list[str] | None = None
     metadata: dict[str, Any] | None = None
-    payload: str | None = None
-    kind: str = "tool"
-    source: str = ""
-    locator: str = "whole"
+    payload: str | None = Field(default=None, description="What is disclosed instead of the content.")
+    kind: str = Field(default="tool", description="Ignored.")
+    source: str = Field(default="", description="Ignored.")
+    locator: str = Field(default="whole", description="Ignored.")
 
     def to_document(self) -> Document:
         fields = self.model_dump(exclude={"kind", "source", "locator"})
@@ -71,13 +78,29 @@ class DocumentBody(Body):
 
 
 class SearchBody(Body):
+    """What to search for in a corpus."""
+
     query: QueryText
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS)
-    filter: dict[str, Any] | None = None
+    filter: dict[str, Any] | None = Field(default=None, description="A condition on metadata.")
+
+
+class HitsBody(SearchBody):
+    """What to search for in a corpus."""
+
+    model_config = show_example(query="refund", k=3, filter={"category": "payments"})
+
+    facts: bool = Field(
+        default=False, description="Also return what makes the hits comparable with those of other corpora."
+    )
 
 
 class DiscoverBody(SearchBody):
+    """What to search for, how to select, and how much to show of the selected documents."""
+
+    model_config = show_example(query="refund", min_score="auto", level="body")
+
     strategy: Strategy = "adaptive"
     max_k: int | None = Field(default=None, ge=1, le=MOST_HITS)
     rel: Share = REL
@@ -89,28 +112,59 @@ class DiscoverBody(SearchBody):
 
 
 class ExplainBody(DiscoverBody):
+    """A request of `discover`, and the id of the document whose rank is explained. `level` is ignored."""
+
+    model_config = show_example(query="refund", id="refund_payment")
+
     id: Id
 
 
 class DiscloseBody(Body):
+    """The documents to show, and how much of them."""
+
+    model_config = show_example(ids=["refund_payment"], level="body")
+
     ids: list[str] = Field(max_length=MOST_HITS)
     level: Level = "body"
 
 
 class FeedbackBody(Body):
-    query: QueryText = Field(min_length=1, pattern=r"\S")
-    id: Id
-    outcome: usage_log.Outcome = "called"
-    shown: list[Id] = Field(default=[], max_length=MOST_CHOICES)
-    session: str = Field(default="", max_length=LONGEST_SESSION)
+    """A query, and the document that it led to."""
+
+    model_config = show_example(
+        query="give the money back", id="refund_payment", outcome="called",
+        shown=["refund_payment", "void_authorization"],
+    )  # fmt: skip
+
+    query: QueryText = Field(
+        min_length=1, pattern=r"\S", description="What was searched for. Secrets in it are hidden before it is stored."
+    )
+    id: Annotated[Id, Field(description="The document that was used.")]
+    outcome: usage_log.Outcome = Field(
+        default="called",
+        description="`called` or `read` if the document was right, `failed` if it could not be used.",
+    )
+    shown: list[Id] = Field(default=[], max_length=MOST_CHOICES, description="The ids among which it was chosen.")
+    session: str = Field(
+        default="",
+        max_length=LONGEST_SESSION,
+        description="Any name of the conversation: of many uses in one session, or of one client in a day, only a few "
+        "count.",
+    )
 
 
 class Turn(Body):
+    """An earlier question and its answer."""
+
     question: Question
     answer: str = Field(max_length=LONGEST_REPLY)
 
 
 class AskBody(Body):
+    """A question, and the turns before it. `stream` requests server-sent events, as the header Accept does."""
+
+    model_config = show_example(question="Who gets the money back?", agent=False)
+
     question: Question
     agent: bool = False
     k: int | None = Field(default=None, ge=1, le=MOST_SHOWN)
@@ -121,73 +175,44 @@ class AskBody(Body):
 
 
 class DocumentsBody(Body):
+    """Documents to add; the same id replaces."""
+
+    model_config = show_example(documents=[EXAMPLE])
+
     documents: list[DocumentBody] = Field(min_length=1)
 
 
 class EvalBody(Body):
-    cases: str | list[dict[str, Any]]
+    """Cases, how to search, and what else to measure."""
+
+    model_config = show_example(
+        cases='{"query": "give the money back", "gold": ["refund_payment"]}\n{"query": "play some jazz", "gold": []}',
+        mode="auto", against="lexical", k=10,
+    )  # fmt: skip
+
+    cases: str | list[dict[str, Any]] = Field(
+        description="JSONL, or a list of objects: query, and gold (an id, ids, or grades by id; none if no document "
+        "applies)."
+    )
     mode: Mode = "auto"
-    against: Mode | None = None
+    against: Mode | None = Field(default=None, description="Another mode to compare with.")
     k: Depth = 10
     filter: dict[str, Any] | None = None
     strategy: Strategy = "adaptive"
     min_score: Threshold = "auto"
-    unknown: Literal["refuse", "count"] = "refuse"
-    curve: bool = False
-    html: bool = False
+    unknown: Literal["refuse", "count"] = Field(
+        default="refuse",
+        description="Whether expected documents that the corpus does not have are an error, or counted as not found.",
+    )
+    curve: bool = Field(default=False, description="Also search in catalogs of growing size, up to 20,000 documents.")
+    html: bool = Field(default=False, description="Add the report that eval --html writes.")
     stream: bool = False
 
 
 class LintBody(Body):
+    """The rank cutoff: found means ranked in the top k."""
+
+    model_config = show_example(k=10)
+
     k: Depth = 10
     stream: bool = False
-
-
-# The dataclasses of answers, inner ones first.
-DATACLASSES: tuple[Any, ...] = (
-    Document, Hit, Disclosure, Citation, Claim, Dropped, Evidence, Answer, Rival, Why, Flaw, Figure,
-    Estimate, Paired, Outcome, DiscoveryReport, Comparison, Finding, LintReport,
-)  # fmt: skip
-
-
-def add_schemas(components: dict[str, Any], models: Iterable[Any] = ()) -> None:
-    """Add the schemas of answers to those of an OpenAPI document, and descriptions and examples to all.
-
-    `models` are further dataclasses of answers, and bodies that no route names by type.
-    """
-    written = yaml.safe_load((Path(__file__).parent / "openapi.yaml").read_bytes())
-    bodies = [model for model in models if issubclass(model, Body)]
-    components |= {body.__name__: body.model_json_schema() for body in bodies}
-    for name, more in written["requests"].items():
-        if name not in components:  # of a route that this service does not have
-            continue
-        for field, description in more.pop("fields", {}).items():
-            components[name]["properties"][field]["description"] = description
-        components[name] |= more
-    made: dict[Any, Any] = {}
-    for source in (*DATACLASSES, *(model for model in models if model not in bodies)):
-        name, hints = source.__name__, get_type_hints(source)
-        keys = written["answers"].get(name, {}).pop("keys", "") or getattr(source, "_shown", "")
-        properties = {key: value.fget for key, value in vars(source).items() if isinstance(value, property)}
-        types = hints | {key: get_type_hints(function)["return"] for key, function in properties.items()}
-        shown = keys.split() or [key for key in hints if key != "_shown"]
-        fields: dict[str, Any] = {key: (_in_json(types[key], made), ...) for key in shown}
-        made[source] = create_model(name, __doc__=source.__doc__, **fields)
-        components[name] = made[source].model_json_schema(ref_template="#/components/schemas/{model}")
-        components[name].pop("$defs", None)
-    for name, more in written["answers"].items():
-        base = components.get(name, {"type": "object", "title": name, "properties": {}})
-        schema = base | more | {"properties": base["properties"] | more.get("properties", {})}
-        schema["required"] = more.get("required", [*schema["properties"]])
-        components[name] = more if "allOf" in more else schema
-
-
-def _in_json(hint: Any, models: dict[Any, Any]) -> Any:
-    """A type hint with models in place of the dataclasses that have one."""
-    if hint in models:
-        return models[hint]
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin is None or origin is Literal:
-        return hint
-    replaced = tuple(_in_json(argument, models) for argument in arguments)
-    return reduce(or_, replaced) if origin is UnionType else origin[replaced]

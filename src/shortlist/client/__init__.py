@@ -1,0 +1,1 @@
+"""Clients of a running service, and the rules for the addresses that they send to."""

@@ -1,0 +1,643 @@
+"""The answers of the service that are not just a dataclass of the library: declared for the OpenAPI document alone.
+
+A class lists the keys of one answer, each with its type and description. With `base`, it extends the dataclass whose
+`to_dict` the answer contains. Keys with a default may be missing. Nothing is ever made from these classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from shortlist import results
+from shortlist.documents import Document
+from shortlist.eval import explain, lint, retrieval, statistics
+from shortlist.eval.cases import Flaw
+from shortlist.eval.reporting.plots import Figure
+from shortlist.results import Disclosure, MergeFacts, Mode
+from shortlist.server.routes.schemas import EXAMPLE, Share
+
+Learning = Literal["on", "log", "off"]
+
+_SHOWN = {
+    "id": "refund_payment", "name": "Refund a payment", "score": 0.61, "relevance": 0.93, "kind": "tool", "source": "",
+    "locator": "whole", "metadata": {"category": "payments"}, "corpus": "catalog",
+}  # fmt: skip
+_SIGNALS = {"covered": 1.0, "dense": 0.48, "lexical": 4.2, "named": 0.0}
+_HIT = {**_SHOWN, "text": EXAMPLE["content"], "context": "", "signals": _SIGNALS}
+
+
+class AnswerType:
+    """Base of the declared answers."""
+
+    base: ClassVar[Any] = None
+    keys: ClassVar[str] = ""  # of the base; all that its to_dict shows unless given
+    examples: ClassVar[list[Any]] = []
+    schema_name: ClassVar[str]
+
+    def __init_subclass__(cls, base: Any = None, keys: str = "", example: Any = None) -> None:
+        cls.base, cls.keys, cls.examples = base, keys, [example] if example else []
+        cls.schema_name = cls.__name__.removesuffix("Json")
+
+
+# Search
+
+
+class HitJson(AnswerType, base=results.Hit, example=_HIT):
+    """A matching passage with its score and the signals behind it."""
+
+
+class HitsJson(AnswerType):
+    """The best documents, best first."""
+
+    query: str
+    """What was searched for."""
+    mode: Mode
+    """How it was searched for."""
+    note: str
+    """Why the hits are probably unrelated: the query has no searchable term, or none that is known and no document is
+    semantically close. Otherwise empty."""
+    hits: list[results.Hit]
+    """The hits."""
+    facts: MergeFacts | None = None
+    """What makes the hits comparable with those of other corpora, if it was requested."""
+
+
+class CandidateJson(AnswerType, base=results.Hit, example={**_HIT, "selected": True, "matched": ["Refund"]}):
+    """A hit among which was selected."""
+
+    selected: bool
+    """Whether it was selected."""
+    matched: list[str]
+    """The words of name and text that match a term of the query."""
+
+
+class DiscoveryJson(AnswerType, base=results.Discovery):
+    """The selected documents, disclosed, or none, with the reason, and the candidates."""
+
+    mode: Mode
+    """How it was searched for."""
+    candidates: list[CandidateJson]
+    """The hits among which was selected, best first."""
+    line: float | None
+    """The score that a candidate needed to be selected, if there is one."""
+
+
+class DisclosureJson(
+    AnswerType,
+    base=Disclosure,
+    example={
+        **_SHOWN, "level": "body", "body": EXAMPLE["content"], "description": EXAMPLE["content"], "files": [],
+        "needs": ["payment_id"], "note": "", "origin": "", "stale": False, "warning": "",
+    },
+):  # fmt: skip
+    """A selected document at one level."""
+
+
+class DisclosuresJson(AnswerType):
+    """Documents that were asked for by their ids."""
+
+    documents: list[Disclosure]
+    """The documents, in the order of the ids."""
+
+
+class WhyJson(AnswerType, base=explain.Why):
+    """Why a document ranks where it does: its matching words, words that only others have, words that no document has,
+    the documents above it, and what was cut."""
+
+
+# Questions
+
+
+class AnswerJson(AnswerType, base=results.Answer):
+    """What the documents say: cited claims, or the refusal; with the evidence, dropped sentences and token usage."""
+
+    by: Literal["extract", "llm", "agent", "gate"]
+    """Who answered; "gate" if no passage was similar enough to answer from."""
+
+
+class TextEventJson(AnswerType):
+    """The next verified sentence of an answer, as an event."""
+
+    text: str
+    """The sentence."""
+
+
+class StepEventJson(AnswerType):
+    """A tool call of an agent, as an event. It may have more fields."""
+
+    tool: str
+    """The name of the tool."""
+    arguments: Any
+    """What it was called with."""
+
+
+class ProgressEventJson(AnswerType):
+    """The progress of work, as an event."""
+
+    step: str
+    """What is being done."""
+    share: Share
+    """The share that is done, from 0 to 1."""
+
+
+# Corpora and documents
+
+
+class CorpusRowJson(AnswerType):
+    """A corpus that can be searched, or why it cannot."""
+
+    name: str
+    """Its name in the paths of requests."""
+    kind: str | None
+    """What its source is; null if it has none."""
+    roots: list[str]
+    """Where its documents come from."""
+    built: bool
+    """Whether it is stored."""
+    documents: int | None
+    """The number of documents."""
+    passages: int | None
+    """The number of indexed parts of documents."""
+    embedder: str | None
+    """The name of its embedder."""
+    engine: str
+    """The word embedded, or the address of the cluster that stores it."""
+    bytes: int
+    """The size of its files."""
+    problem: str | None
+    """Why it cannot be searched."""
+
+
+class CorporaJson(AnswerType):
+    """The corpora that can be searched."""
+
+    corpora: list[CorpusRowJson]
+    """The served catalog, and the registered, stored and built-in ones."""
+
+
+class CorpusInfoJson(AnswerType):
+    """Counts and configuration of a corpus. An engine may report more."""
+
+    name: str
+    """Its name in the paths of requests."""
+    documents: int
+    """The number of documents."""
+    passages: int
+    """The number of indexed parts of documents."""
+    analyzer: str
+    """How its texts are split into terms."""
+    embedder: str
+    """The name of its embedder, or "none"."""
+    dim: int
+    """The number of dimensions of its vectors."""
+    advice: str
+    """How to rank its documents better. Otherwise empty."""
+    floors: dict[str, float]
+    """The calibrated threshold of each mode that has one."""
+    doubts: dict[str, str]
+    """Why such a threshold may be out of date."""
+    usage: dict[str, Any]
+    """The size of its log of use."""
+
+
+class DocumentJson(
+    AnswerType,
+    base=Document,
+    example={**EXAMPLE, "kind": "tool", "source": "", "locator": "whole", "payload": None},
+):
+    """A document."""
+
+
+class DocumentListJson(AnswerType):
+    """Documents, and their total number."""
+
+    documents: list[Document]
+    """A page of the documents."""
+    count: int
+    """The number of all."""
+
+
+class ChangeReportJson(
+    AnswerType,
+    example={
+        "added": 1, "changed": 0, "count": 1, "message": "1 added.", "removed": 0, "success": True, "unchanged": 0,
+    },
+):  # fmt: skip
+    """What a change did, and the number of documents after it. The change is on disk."""
+
+    success: bool
+    """Always true."""
+    message: str
+    """What was done, in a sentence."""
+    count: int
+    """The number of documents after it."""
+    added: int
+    """Documents that are new."""
+    changed: int
+    """Documents that replace others with their ids."""
+    removed: int
+    """Documents that were removed."""
+    unchanged: int
+    """Documents that were stored already."""
+
+
+# Use
+
+
+class FeedbackJson(AnswerType, example={"stored": True, "learning": "on"}):
+    """Whether the feedback was stored, and what is done with it."""
+
+    stored: bool
+    """Whether it was stored."""
+    learning: Learning
+    """`on`: use is stored and changes the ranking. `log`: it is only stored. `off`: neither."""
+
+
+class ForgottenJson(AnswerType):
+    """What was deleted from the log of use."""
+
+    forgotten: int
+    """The number of searches."""
+
+
+class FittedThresholdJson(AnswerType):
+    """A relevance threshold that is fitted to the log of use."""
+
+    value: float
+    """The threshold."""
+    used: int
+    """Searches after which something was used."""
+    unused: int
+    """Searches after which nothing was used."""
+
+
+class UsageJson(
+    AnswerType,
+    example={
+        "searches": 240, "uses": 181, "since": 1700000000.0, "bytes": 57344, "documents": 12, "learning": "on",
+        "threshold": {"value": 0.3, "used": 170, "unused": 60},
+    },
+):  # fmt: skip
+    """The size of the log of use of a corpus. What was searched for is not returned."""
+
+    searches: int
+    """The number of searches."""
+    uses: int
+    """The number of uses after them."""
+    since: float | None
+    """The time of the oldest search, in seconds since 1970; null if there is none."""
+    bytes: int
+    """The size of the log."""
+    documents: int
+    """The number of documents that at least one query led to."""
+    learning: Learning
+    """`on`: use is stored and changes the ranking. `log`: it is only stored. `off`: neither."""
+    threshold: FittedThresholdJson | None
+    """The relevance threshold that is fitted to the log; null without enough searches."""
+
+
+# Evaluation
+
+
+class EstimateJson(AnswerType, base=statistics.Estimate, keys="low high"):
+    """A mean, and its confidence interval."""
+
+    value: float
+    """The mean."""
+    low: float
+    """The lower end of the interval."""
+    high: float
+    """The upper end of the interval."""
+
+
+class FlawJson(AnswerType, base=Flaw):
+    """What is wrong with a case."""
+
+    problem: Literal["unknown_gold", "duplicate", "contradiction", "empty_query"]
+    """The kind of flaw."""
+
+
+class RankChangeJson(AnswerType):
+    """The rank of the first expected document in each mode."""
+
+    query: str
+    """The query of the case."""
+    first: int | None
+    """Its rank in the first mode."""
+    second: int | None
+    """Its rank in the second mode."""
+
+
+class ComparisonJson(AnswerType, base=retrieval.Comparison):
+    """`against` and `mode`, case by case."""
+
+    better: list[RankChangeJson]
+    """Cases that the second ranks higher."""
+    worse: list[RankChangeJson]
+    """Cases that the second ranks lower."""
+
+
+class DiscoveryReportJson(AnswerType, base=retrieval.DiscoveryReport):
+    """How well one mode finds the expected documents."""
+
+    cases: int
+    """The number of cases."""
+    in_scope: int
+    """Cases that expect a document."""
+    out_of_scope: int
+    """Cases that expect none."""
+    seconds: float
+    """How long it took."""
+
+
+class OutcomeJson(AnswerType, base=retrieval.Outcome, keys="outcome rank top_score ranked selected reason"):
+    """The outcome of one case that is a miss."""
+
+    query: str
+    """The query of the case."""
+    gold: list[str]
+    """The ids that it expects."""
+    why: explain.Why
+    """What explains it."""
+
+
+class RecallJson(AnswerType):
+    """The share of expected documents among the best."""
+
+    k: int
+    """The number of best documents."""
+    recall: float
+    """The share."""
+
+
+class EvaluationJson(AnswerType, base=retrieval.DiscoveryReport):
+    """The results of the cases; null if the cases do not allow a result."""
+
+    cases: int
+    """The number of cases."""
+    in_scope: int
+    """Cases that expect a document."""
+    out_of_scope: int
+    """Cases that expect none."""
+    seconds: float
+    """How long it took."""
+    calibration: dict[str, Any] | None
+    """How well scores separate cases with and without a match."""
+    comparison: retrieval.Comparison | None
+    """The comparison with `against`."""
+    curve: dict[str, Any] | None
+    """The results in catalogs of growing size."""
+    flaws: list[Flaw]
+    """What is wrong with cases."""
+    html: str | None
+    """The report that eval --html writes."""
+    misses: list[retrieval.Outcome]
+    """The cases that failed, each explained."""
+    plots: list[Figure]
+    """The plots of the report."""
+    recall_at: list[RecallJson]
+    """The recall at several cutoffs."""
+    selection: dict[str, Any]
+    """How well the selection did."""
+    sweep: dict[str, Any] | None
+    """The results of other settings of the selection."""
+
+
+class FindingJson(AnswerType, base=lint.Finding):
+    """Something to fix, and how."""
+
+    severity: Literal["error", "warning"]
+    """How bad it is."""
+
+
+class LintReportJson(AnswerType, base=lint.LintReport):
+    """The findings, worst first."""
+
+    findings: list[lint.Finding]
+    """The findings."""
+    errors: int
+    """The number of errors."""
+    warnings: int
+    """The number of warnings."""
+    counts: dict[str, int]
+    """The number of findings of each rule that has any."""
+
+
+# The catalog
+
+
+# The service
+
+
+class FieldProblemJson(AnswerType):
+    """An invalid value of a request."""
+
+    where: str
+    """Its place in the request."""
+    message: str
+    """What is wrong with it."""
+
+
+class ProblemJson(AnswerType):
+    """What is wrong, and how to fix it."""
+
+    type: str
+    """The kind of problem, beginning with urn:shortlist:."""
+    title: str
+    """The phrase of the status."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What is wrong, and how to fix it."""
+    instance: str
+    """The path of the request."""
+    request_id: str
+    """The id of the request in the log of the service."""
+    errors: list[FieldProblemJson] = []  # noqa: RUF012
+    """With 422: each invalid value and its place."""
+
+
+class HealthJson(AnswerType):
+    """The process is running."""
+
+    status: Literal["ok"]
+    """Always ok."""
+
+
+class SettingJson(AnswerType):
+    """A value in force, and its origin."""
+
+    key: str
+    """The name of the setting."""
+    value: Any
+    """Its value, without secrets."""
+    origin: str
+    """Where it comes from."""
+
+
+class IndexFactsJson(AnswerType):
+    """The index of the catalog."""
+
+    documents: int
+    """The number of documents."""
+    passages: int
+    """The number of indexed parts of documents."""
+    segments: int
+    """The number of index files."""
+    generation: int
+    """Changes with every commit."""
+    bytes: int
+    """The size of its files."""
+    analyzer: str
+    """How its texts are split into terms."""
+    embedder: str
+    """The name of its embedder."""
+    dim: int
+    """The number of dimensions of its vectors."""
+    advice: str
+    """How to rank its documents better. Otherwise empty."""
+
+
+class PointJson(AnswerType):
+    """Latencies of searches in the interval that starts at `time`."""
+
+    time: int
+    """The start, in seconds since 1970."""
+    requests: int
+    """The number of searches."""
+    p50_ms: float | None
+    """The median."""
+    p95_ms: float | None
+    """The 95th percentile."""
+    p99_ms: float | None
+    """The 99th percentile."""
+
+
+class LatencyJson(AnswerType):
+    """Latencies of searches: of the last minute, and of the last ten minutes in steps."""
+
+    requests: int
+    """The number of searches."""
+    p50_ms: float | None
+    """The median."""
+    p95_ms: float | None
+    """The 95th percentile."""
+    p99_ms: float | None
+    """The 99th percentile."""
+    bucket_seconds: int
+    """The length of a step."""
+    series: list[PointJson]
+    """The steps."""
+
+
+class StatusJson(AnswerType):
+    """The state of the service."""
+
+    status: Literal["ok", "degraded"]
+    """Whether the document file could be read."""
+    version: str
+    """The version of the package."""
+    uptime_seconds: float
+    """How long it runs."""
+    document_file: str
+    """The catalog that is served."""
+    documents: int
+    """The number of documents in it."""
+    problem: str
+    """Why the last read of the document file failed; empty if it did not."""
+    index: IndexFactsJson
+    """The index of the catalog."""
+    learning: Learning
+    """`on`: use is stored and changes the ranking. `log`: it is only stored. `off`: neither."""
+    llm: str
+    """The language model that answers questions; empty if there is none."""
+    configuration: list[SettingJson]
+    """All settings."""
+    latency: LatencyJson
+    """Latencies of searches."""
+    extensions: list[str]
+    """What is added to the service; `retriever` adds /retrieve and its settings."""
+    settings: dict[str, Any] = {}
+    """The settings of the retriever that are in force, if it is there."""
+
+
+class McpServerJson(AnswerType):
+    """An MCP server behind /mcp."""
+
+    name: str
+    """Its name."""
+    state: str
+    """Whether it runs."""
+    tools: int | None
+    """The number of its tools; null if it was never asked."""
+    problem: str | None = None
+    """Why it cannot be used."""
+    pending: int = 0
+    """Tools that are pending approval."""
+    denied: int = 0
+    """Tools that are denied."""
+    read_only: int = 0
+    """Tools that change nothing."""
+    refused: dict[str, str] = {}  # noqa: RUF012
+    """Tools that are refused, each with the reason."""
+
+
+class McpProfileJson(AnswerType):
+    """The profile in force, the one that the project narrows it to, and the servers that are left out."""
+
+    left_out: list[str]
+    """The servers that are left out."""
+    name: str = ""
+    """The profile in force."""
+    narrowed_to: str = ""
+    """The profile that the project narrows it to."""
+
+
+class ToolChangeJson(AnswerType):
+    """What changed in a tool."""
+
+    part: str
+    """The part that changed."""
+    diff: list[str]
+    """The lines that changed."""
+    waits: bool
+    """Whether this change needs approval."""
+
+
+class PendingToolJson(AnswerType):
+    """A tool that is pending approval."""
+
+    tool: str
+    """Its name."""
+    reason: str
+    """Why it needs approval."""
+    description: str
+    """What it says about itself."""
+    changes: list[ToolChangeJson]
+    """What changed since it was approved."""
+    command: str
+    """The command that reviews and approves it."""
+
+
+class PendingFileJson(AnswerType):
+    """A project file whose servers are pending approval."""
+
+    file: str
+    """Its path."""
+    servers: int
+    """The number of its servers."""
+    command: str
+    """The command that reviews it."""
+
+
+class McpServersJson(AnswerType):
+    """The MCP servers behind /mcp, and what is pending approval."""
+
+    servers: list[McpServerJson]
+    """The servers."""
+    pending: list[PendingToolJson]
+    """Tools that are pending approval."""
+    pending_files: list[PendingFileJson]
+    """Project files that are pending approval."""
+    profile: McpProfileJson | None = None
+    """The profile in force."""
