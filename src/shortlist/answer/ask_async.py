@@ -52,8 +52,8 @@ async def aask(
     corpora = await run_in_thread(lambda: open_for_question(corpus, question))
     if any(isinstance(each, RemoteCorpus) for each in corpora):
         given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
-        options = {"k": k, "threshold": threshold, "filter": filter}
-        options |= {"on_text": _call_in_loop(on_text), "on_evidence": _call_in_loop(on_evidence)}
+        callbacks = {"on_text": _call_in_loop(on_text), "on_evidence": _call_in_loop(on_evidence)}
+        options = {"k": k, "threshold": threshold, "filter": filter, **callbacks}
         return await run_in_thread(lambda: ask_service(corpora, question, memory, given, options))
     prepared = await run_in_thread(
         lambda: prepare_question(

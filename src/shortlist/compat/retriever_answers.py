@@ -1,4 +1,4 @@
-"""The answers of the retriever's routes, declared for the OpenAPI document alone; see `server/routes/answer_types.py`."""
+"""The answers of the retriever's routes, declared for the OpenAPI document alone."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import delete_corpus, find_corpus_file
+from shortlist.index.storage.usage_log import Learning
 from shortlist.library import registry
 from shortlist.protocols import Progress
 from shortlist.sources import OF_TOOLS, CorpusSource
@@ -37,6 +38,7 @@ def build(
     scoring: Scoring | None = None,
     chunk_size: int | None = None,
     chunk_overlap: int | None = None,
+    learning: Learning = "on",
     progress: Progress | None = None,
 ) -> Corpus:
     """Sync a corpus with a source: incremental, idempotent, all or nothing. `corpus.changes` reports what was done.
@@ -82,6 +84,7 @@ def build(
         scoring=scoring,
         chunk_size=chunk_size,
         chunk_overlap=chunk_overlap,
+        learning=learning,
         progress=progress,
     )
     try:

@@ -134,11 +134,11 @@ def open_named(
 def _open_address(url: str, *, can_open: bool) -> Corpus:
     if not can_open:
         raise CorpusNotFound(f"{url!r} is the address of another service. Serve corpora of this machine.")
-    key = (url, 0, "")
+    key: tuple[str, int, Learning] = (url, 0, "off")
     return _cache(key, _open.pop(key) if key in _open else open_corpus(url))
 
 
-def _cache(key: tuple[str, int, str], corpus: Corpus) -> Corpus:
+def _cache(key: tuple[str, int, Learning], corpus: Corpus) -> Corpus:
     _open[key] = corpus
     while len(_open) > OPEN_AT_ONCE:
         _open.pop(next(iter(_open)), None)  # another thread may have removed it

@@ -557,7 +557,7 @@ class StatusJson(AnswerType):
     """Latencies of searches."""
     extensions: list[str]
     """What is added to the service; `retriever` adds /retrieve and its settings."""
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] | None = None
     """The settings of the retriever that are in force, if it is there."""
 
 

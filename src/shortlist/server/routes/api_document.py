@@ -28,7 +28,8 @@ def add_schemas(components: dict[str, Any], more: Iterable[Any] = ()) -> None:
     `more` are answers of an extension, and bodies that no route names by type.
     """
     own = (kind for kind in AnswerType.__subclasses__() if kind.__module__ == AnswerType.__module__)
-    bodies, kinds = [], [*own]
+    bodies: list[Any] = []
+    kinds: list[Any] = [*own]
     for model in more:
         (bodies if issubclass(model, BaseModel) else kinds).append(model)
     components |= {body.__name__: body.model_json_schema() for body in bodies}

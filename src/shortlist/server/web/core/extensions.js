@@ -10,6 +10,6 @@ import { readStatus } from "./service.js";
  * @returns {Promise<Compat | null>} null if the service does not have it
  */
 export async function loadCompat() {
-  const { extensions = ["compat"] } = await readStatus();
-  return extensions.includes("compat") ? import("../compat/extension.js") : null;
+  const { extensions = ["retriever"] } = await readStatus();
+  return extensions.includes("retriever") ? import("../compat/extension.js") : null;
 }
