@@ -20,8 +20,8 @@ import pytest
 import shortlist
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.cli.commands import corpus_commands
 from shortlist.index.engines import pointers
+from shortlist.library import opening
 from shortlist.library.registry import registry_file
 from tests.cli.conftest import COMMAND, Shell
 
@@ -333,7 +333,7 @@ def test_an_unexpected_error_is_one_sentence_too(monkeypatch: pytest.MonkeyPatch
     def broken() -> list[Any]:
         raise KeyError("oops")
 
-    monkeypatch.setattr(corpus_commands, "describe_corpora", broken)
+    monkeypatch.setattr(opening, "describe_corpora", broken)
     assert run(["ls"]) == 1
     assert capsys.readouterr().err == (
         "shortlist: Unexpected error (KeyError: 'oops'). Add --debug to see the traceback.\n"
@@ -369,9 +369,9 @@ def test_completion_of_an_unknown_shell_is_a_usage_error(shell: Shell) -> None:
 # Reading the command line
 
 READ: list[tuple[str, dict[str, Any]]] = [
-    ("search shop a query", {"words": ("shop", "a", "query"), "corpus": [], "k": 10, "mode": "auto", "filter": None}),
+    ("search shop a query", {"words": ("shop", "a", "query"), "corpus": (), "k": 10, "mode": "auto", "filter": None}),
     ("search shop query -k3 --mode lexical --filter a=b", {"k": 3, "mode": "lexical", "filter": {"a": "b"}}),
-    ("search -c a,b --corpus c --quiet query -- --json", {"corpus": ["a", "b", "c"], "quiet": True, "as_json": False}),
+    ("search -c a,b --corpus c --quiet query -- --json", {"corpus": ("a", "b", "c"), "quiet": True, "as_json": False}),
     ("search shop -", {"words": ("shop", "-")}),
     ("discover shop query --min-score -1 --max-k 2 --strategy=top_k", {"min_score": -1.0, "max_k": 2}),
     ("discover shop query", {"min_score": "auto", "strategy": "adaptive", "level": None, "max_k": None}),
@@ -388,8 +388,8 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ("query What now -k 3", {"question": ("What", "now"), "top_k": 3, "threshold": None}),
     ("download", {"model": None}),
     ("mcp approve one/tool other --all", {"names": ("one/tool", "other"), "everything": True}),
-    ("mcp --config a.json --config b.json -c x", {"config": ("a.json", "b.json"), "corpus": ["x"]}),
-    ("mcp", {"config": (), "corpus": []}),
+    ("mcp --config a.json --config b.json -c x", {"config": ("a.json", "b.json"), "corpus": ("x",)}),
+    ("mcp", {"config": (), "corpus": ()}),
 ]
 
 

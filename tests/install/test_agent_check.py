@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from shortlist.cli import ERROR, OK, run
-from shortlist.install import find_own_command
 from shortlist.install.agent_check import Finding, check_agents
 from shortlist.install.agents import AGENTS, Places
+from shortlist.install.plans import find_own_command
 from shortlist.mcp.gateway.gateway_config import INSIDE
 
 pytestmark = [pytest.mark.process, pytest.mark.extras]

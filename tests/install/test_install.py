@@ -16,9 +16,10 @@ import yaml
 
 from shortlist import InputError, SourceError
 from shortlist._paths import data_dir
-from shortlist.install import Plan, Relocation, find_agents, find_own_command, plan_install, plan_uninstall
 from shortlist.install.agent_config import Change
 from shortlist.install.agents import AGENTS, Places
+from shortlist.install.plans import Plan, find_agents, find_own_command, plan_install, plan_uninstall
+from shortlist.install.relocation import Relocation
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.install import find_own_command
 from shortlist.install.agents import Places
+from shortlist.install.plans import find_own_command
 from shortlist.safety import processes
 from tests.server.conftest import until
 from tests.sources.samples import pdf, write

@@ -15,15 +15,16 @@ import click
 from click.shell_completion import shell_complete
 
 import shortlist
+from shortlist._environment import is_debugging, read_engine_credentials
 from shortlist._paths import describe_os_error
-from shortlist.cli.app import COMPLETION_VARIABLE, app
+from shortlist.cli.app import app
+from shortlist.cli.completion import COMPLETION_VARIABLE
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import QueryTooLong, ShortlistError
 from shortlist.safety.processes import find_import_path
 
 __all__ = ["ABSTAINED", "ERROR", "INTERRUPTED", "OK", "USAGE", "main", "run"]
 
-CREDENTIALS = ("SHORTLIST_ENGINE_USER", "SHORTLIST_ENGINE_PASSWORD", "SHORTLIST_ENGINE_CERTIFICATE")
 # Keyword arguments in the advice of library errors, which are options here.
 _KEYWORD = re.compile(
     r"\b(rebuild|replace|delete_old|embedder|engine|mode|chunk_\w+)=(?:True|(['\"]?)([\w:/@.-]*\w)\2)(?:, --\1)?"
@@ -51,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     as_json = not {"--json", "--output-format=json"}.isdisjoint([*options, *map("=".join, pairwise(options))])
     try:
-        if any(credentials := [os.environ.get(name, "").strip() for name in CREDENTIALS]):
+        if any(credentials := read_engine_credentials()):
             shortlist.sign_in(*credentials)
         if instruction := os.environ.get(COMPLETION_VARIABLE):
             return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
@@ -72,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     except QueryTooLong as error:
         return fail(str(error), "usage", USAGE, as_json=as_json)
     except Exception as error:
-        if "--debug" in options or os.environ.get("SHORTLIST_DEBUG", "0") not in ("", "0"):
+        if "--debug" in options or is_debugging():
             raise
         return fail(_describe(error), type(error).__name__, ERROR, as_json=as_json)
 

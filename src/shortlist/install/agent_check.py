@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from shortlist._text import count_of
 from shortlist.documents import Document, Problem
 from shortlist.errors import ShortlistError
-from shortlist.install import find_own_command
 from shortlist.install.agent_config import NAME, AgentConfig
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
+from shortlist.install.plans import find_own_command
 from shortlist.mcp_client.mcp_config import Server, runs_shortlist, servers_of
 from shortlist.mcp_client.mcp_entries import command_line, is_off, normalize
 from shortlist.sources.mcp_tools import read_servers

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from shortlist._text import count_of
-from shortlist.cli.terminal import Cells, Screen
+from shortlist.cli.terminal.screen import Cells, Screen
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
