@@ -40,7 +40,7 @@ STARTERS = {
     ("server/run.py", "subprocess.run"),
     ("server/run.py", "sys.executable"),
     ("server/search_workers.py", "asyncio.create_subprocess_exec"),
-    ("install/__init__.py", "sys.executable"),  # only written into a configuration
+    ("install/plans.py", "sys.executable"),  # only written into a configuration
     ("sources/parser_process.py", "subprocess.Popen"),
     ("sources/parser_process.py", "subprocess.run"),  # ps
     ("sources/parser_process.py", "sys.executable"),
