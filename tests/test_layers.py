@@ -20,7 +20,6 @@ LAYERS: dict[str, int] = {
     "results": 0,
     "protocols": 0,
     "errors": 0,
-    "_environment": 0,
     "_files": 0,
     "_http": 0,
     "_limits": 0,

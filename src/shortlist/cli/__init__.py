@@ -15,10 +15,10 @@ import click
 from click.shell_completion import shell_complete
 
 import shortlist
-from shortlist._environment import is_debugging, read_engine_credentials
 from shortlist._paths import describe_os_error
 from shortlist.cli.app import app
 from shortlist.cli.completion import COMPLETION_VARIABLE
+from shortlist.cli.environment import is_debugging, read_engine_credentials
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import QueryTooLong, ShortlistError
 from shortlist.safety.processes import find_import_path

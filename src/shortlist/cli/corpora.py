@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from shortlist._environment import has_learning
 from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
+from shortlist.cli.environment import has_learning
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import Output
 from shortlist.errors import CorpusNotFound

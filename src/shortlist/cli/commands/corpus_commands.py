@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,6 @@ from shortlist.cli.commands.tool_commands import find_index_file
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.cli.shared_options import combine, complete_corpus
-from shortlist.documents import Changes
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
 
 with lazy_imports():
@@ -27,6 +26,9 @@ with lazy_imports():
     from shortlist.cli.terminal import corpus_tables
     from shortlist.index import corpus_paths, location
     from shortlist.library import opening, registry
+
+if TYPE_CHECKING:
+    from shortlist.documents import Changes
 
 # A burst of changes ends after the first time without a change, and at the latest after the second.
 QUIET_MS, LONGEST_MS = 200, 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from shortlist._redact import redact
 from shortlist._text import count_of
 from shortlist.cli.command import command
 from shortlist.cli.commands.search_commands import (
+    MODES,
     filter_option,
     k_option,
     max_k_option,
@@ -26,7 +27,6 @@ from shortlist.cli.option_values import parse_integers, parse_numbers, parse_sco
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
 from shortlist.cli.shared_options import combine, corpus_argument
 from shortlist.errors import InputError
-from shortlist.results import Mode
 
 with lazy_imports():
     from shortlist.cli import confirming, corpora, usage_logs
@@ -41,6 +41,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
+    from shortlist.results import Mode
     from shortlist.retrieval.discover import MinScore
     from shortlist.retrieval.filters import Filter
 
@@ -209,7 +210,7 @@ def _parse_limit(text: str) -> tuple[str, float]:
 
 def _choose_side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Corpus, Mode]:
     """One side of a comparison: a mode of the corpus, or another corpus."""
-    for known in get_args(Mode):
+    for known in MODES:
         if name == known:
             return corpus, known
     return corpora.open_corpus(out, name), mode

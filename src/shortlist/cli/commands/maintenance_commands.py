@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 import shortlist
-from shortlist._environment import OTHER_VARIABLES, read_variables
 from shortlist._paths import config_dir
 from shortlist.cli.command import command
+from shortlist.cli.environment import OTHER_VARIABLES, read_variables
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.cli.shared_options import settings_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,6 @@ from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.option_values import join_conditions, parse_condition, parse_score, split_names
 from shortlist.cli.output import ABSTAINED, OK, Output
 from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option
-from shortlist.results import Level, Mode
 
 with lazy_imports():
     from shortlist.cli import corpora
@@ -21,9 +20,13 @@ with lazy_imports():
     from shortlist.retrieval import disclose as disclosure
 
 if TYPE_CHECKING:
+    from shortlist.results import Level, Mode
     from shortlist.retrieval.discover import MinScore
     from shortlist.retrieval.filters import Filter
 
+# As in the library, which is loaded when a command runs.
+MODES: tuple[Mode, ...] = ("auto", "lexical", "dense", "hybrid")
+LEVELS: tuple[Level, ...] = ("metadata", "body", "bundled")
 STRATEGIES = ("adaptive", "conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax")
 
 query_argument = click.argument(
@@ -38,9 +41,7 @@ k_option = click.option(
     show_default=True,
     help="Number of candidates to retrieve.",
 )
-mode_option = click.option(
-    "--mode", type=click.Choice(get_args(Mode)), default="auto", show_default=True, help="Ranking mode."
-)
+mode_option = click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="Ranking mode.")
 filter_option = click.option(
     "--filter",
     metavar="CONDITION",
@@ -104,7 +105,7 @@ def search(
 @query_argument
 @search_corpus_option
 @click.option("--disclose", is_flag=True, help="Show the bodies of the results.")
-@click.option("--level", type=click.Choice(get_args(Level)), help="Amount of detail to show of each result.")
+@click.option("--level", type=click.Choice(LEVELS), help="Amount of detail to show of each result.")
 @min_score_option
 @k_option
 @mode_option
@@ -154,7 +155,7 @@ def discover(
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option(
     "--level",
-    type=click.Choice(get_args(Level)),
+    type=click.Choice(LEVELS),
     default="body",
     show_default=True,
     help="Amount of detail to show.",
