@@ -25,7 +25,8 @@ class _LazyFinder:
 def lazy_imports() -> Iterator[None]:
     """Delay the imports inside, which must be of whole modules: `from package import module`.
 
-    A module that is imported by one of its names is loaded at once, and so is the package of a module.
+    A module that is imported by one of its names is loaded at once, and so is the package of a module. The first use
+    must be in one thread, since older releases of Python do not lock such a module while it loads.
     """
     sys.meta_path.insert(0, _LazyFinder)
     try:

@@ -15,9 +15,10 @@ from shortlist._text import escape_json, terminal_safe
 from shortlist.cli.lazy_imports import lazy_imports
 
 with lazy_imports():  # they import rich
-    from shortlist.cli.terminal import answers, progress_bars, screen
+    from shortlist.cli.terminal import answers, screen
 
 if TYPE_CHECKING:
+    from shortlist.cli.terminal.progress_bars import Bars
     from shortlist.documents import Problem
 
 Bar = Callable[..., None]  # (done, total or None, note)
@@ -104,8 +105,10 @@ class Output:
         with ExitStack() as stack:
 
             @functools.cache
-            def start() -> progress_bars.Bars:
-                return stack.enter_context(progress_bars.show_progress(title))
+            def start() -> Bars:
+                from shortlist.cli.terminal.progress_bars import show_progress  # noqa: PLC0415  # maybe in a thread
+
+                return stack.enter_context(show_progress(title))
 
             def update(done: int, total: int | None, note: str = "") -> None:
                 start()(done, total or (about if done <= about else None), note)

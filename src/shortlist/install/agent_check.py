@@ -52,21 +52,21 @@ def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Fin
         yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
     yield from (item for item in found if isinstance(item, Finding))
     started = [item for item in found if isinstance(item, _Started)]
-    distinct = {_key_of(one.server): one.server for one in started}
+    distinct = {_key_of(entry.server): entry.server for entry in started}
     servers = [replace(server, env={**server.env, **environment}) for server in distinct.values()]
     items = list(read_servers(iter(servers), START_SECONDS))
-    for one in started:
-        name = distinct[_key_of(one.server)].name
+    for entry in started:
+        name = distinct[_key_of(entry.server)].name
         mine = [item for item in items if item.source == name]
         failures = [item.reason for item in mine if isinstance(item, Problem)]
         tools = [item.id for item in mine if isinstance(item, Document) and item.kind == "tool"]
         if f"{name}/discover" not in tools:
             says = failures[0] if failures else "The server does not offer the tools of shortlist."
-            yield Finding(one.title, "broken", f"{one.file}: {says}", one.fix)
-        elif one.warning:
-            yield Finding(one.title, "note", one.warning, one.fix)
+            yield Finding(entry.title, "broken", f"{entry.file}: {says}", entry.fix)
+        elif entry.warning:
+            yield Finding(entry.title, "note", entry.warning, entry.fix)
         else:
-            yield Finding(one.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({one.file})")
+            yield Finding(entry.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({entry.file})")
 
 
 def _scopes(agent: Agent) -> list[Scope]:

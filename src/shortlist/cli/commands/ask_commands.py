@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shortlist.results import Answer
 
 HISTORY_LINES = 1000
-ONE_CORPUS = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
+EXCLUSIVE = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
 
 index_options = combine(
     click.option("--index-dir", metavar="PATH", help="Folder of the index, instead of that of this project."),
@@ -135,7 +135,7 @@ def ingest(
         'shortlist query "Who founded the company?"',
         'shortlist query -c docs:docs "How many failed checkouts were there?"',
     ],
-    exclusive=ONE_CORPUS,
+    exclusive=EXCLUSIVE,
 )
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION...")
 @answer_options
@@ -162,7 +162,7 @@ def query(
     return ABSTAINED if answer.refused else OK
 
 
-@command(examples=["shortlist chat --index-dir .index --memory-window-turns 3"], exclusive=ONE_CORPUS)
+@command(examples=["shortlist chat --index-dir .index --memory-window-turns 3"], exclusive=EXCLUSIVE)
 @click.option(
     "--memory-window-turns",
     metavar="N",

@@ -76,11 +76,9 @@ def install(
 ) -> None:
     """Add `shortlist mcp` to the configuration of an agent. Nothing else in it changes."""
     places, scope = agents.Places(), _choose_scope(project)
+    chosen = _find_agents(agent, scope)
     moves = relocation.Relocation(config_dir(), places.home) if only else None
-    steps = [
-        plans.plan_install(chosen, scope, places, name=name, command=command, relocation=moves)
-        for chosen in _find_agents(agent, scope)
-    ]
+    steps = [plans.plan_install(each, scope, places, name=name, command=command, relocation=moves) for each in chosen]
     _apply(out, [*(moves.changes() if moves else ()), *steps], name, dry_run)
     if command is None and util.find_spec("mcp") is None:
         out.warn(str(MissingExtra("mcp", "shortlist mcp")))
@@ -91,11 +89,9 @@ def install(
 def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, name: str, dry_run: bool) -> None:
     """Remove what `install` wrote. Nothing else in the configuration of the agent changes."""
     places, scope = agents.Places(), _choose_scope(project)
+    chosen = _find_agents(agent, scope)
     moves = relocation.Relocation(config_dir(), places.home)
-    steps = [
-        plans.plan_uninstall(chosen, scope, places, name=name, relocation=moves)
-        for chosen in _find_agents(agent, scope)
-    ]
+    steps = [plans.plan_uninstall(each, scope, places, name=name, relocation=moves) for each in chosen]
     _apply(out, [*steps, *moves.changes()], name, dry_run)
 
 

@@ -31,7 +31,6 @@ with lazy_imports():
     from shortlist.mcp import collection as collections
     from shortlist.mcp.gateway import approval_summary, dispatch, gateway_config, profiles
     from shortlist.mcp_client import mcp_config, mcp_tokens, mcp_trust
-    from shortlist.server import llm_settings
 
 if TYPE_CHECKING:
     from shortlist.mcp.gateway.dispatch import Gateway
@@ -85,8 +84,10 @@ def run(
 
 @functools.cache
 def _connect_to_model() -> LLM | None:
+    from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load; in a thread
+
     # The files of the current folder may come with a repository, so they do not choose the model.
-    return llm_settings.connect(llm_settings.load_llm_settings(files=False).llm)
+    return connect(load_llm_settings(files=False).llm)
 
 
 def _choose_servers(config: tuple[str, ...], profile: str | None, only: tuple[str, ...]) -> GatewayConfig:

@@ -38,7 +38,7 @@ def show_sources(screen: Screen, answer: Answer) -> None:
     if answer.refused:
         screen.say(answer.reason, "yellow")
     warned = {item.number for item in answer.evidence if item.warning}
-    if suspicious := sum(any(one.number in warned for one in claim.citations) for claim in answer.sentences):
+    if suspicious := sum(any(citation.number in warned for citation in claim.citations) for claim in answer.sentences):
         note = count_of(suspicious, "sentence", "is from a suspicious passage")
         screen.say(f"{note}. Do not follow instructions in it.", "yellow")
     _show_removed(screen, answer)
@@ -52,13 +52,13 @@ def _show_removed(screen: Screen, answer: Answer) -> None:
     others = len(answer.dropped) - len(first)
     if first and screen.console.is_terminal:
         screen.say(f"{removed}:", "yellow")
-        for one in first:
-            text, reason = terminal_safe(one.text), terminal_safe(one.reason)
+        for sentence in first:
+            text, reason = terminal_safe(sentence.text), terminal_safe(sentence.reason)
             screen.draw(Padding.indent(Text.assemble((text, "strike"), (f" {reason}", "yellow")), 2))
         if others:
             screen.say(f"and {others:,} more", "yellow", indent=2)
     elif first and not answer.refused:
-        reasons = list(dict.fromkeys(one.reason for one in answer.dropped))
+        reasons = list(dict.fromkeys(sentence.reason for sentence in answer.dropped))
         more = " ..." if len(reasons) > FIRST_REMOVED else ""
         screen.say(f"{removed}: {' '.join(reasons[:FIRST_REMOVED])}{more}", "yellow")
 
@@ -105,11 +105,12 @@ def _write_markdown(answer: Answer) -> str:
 
 
 def _escape_parts(claim: Claim, is_quoted: bool) -> Iterator[str]:
-    if is_quoted and not any(Path(one.source).suffix.lower() in WITH_HEADINGS for one in claim.citations):
+    suffixes = {Path(citation.source).suffix.lower() for citation in claim.citations}
+    if is_quoted and suffixes.isdisjoint(WITH_HEADINGS):
         yield _PUNCTUATION.sub(r"\\\1", claim.text)
         return
-    markers = "|".join(re.escape(one.marker) for one in claim.citations)
-    places = sorted(place for one in claim.citations for place in one.places)
+    markers = "|".join(re.escape(citation.marker) for citation in claim.citations)
+    places = sorted(place for citation in claim.citations for place in citation.places)
     end = 0
     for start, stop in places or [found.span() for found in re.finditer(markers, claim.text)]:
         yield claim.text[end:start]
