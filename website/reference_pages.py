@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from shortlist.cli.app import TEXTS, app
+from shortlist.cli.app import EXIT_CODES, app
 from shortlist.compat.retriever_service import create_app
 from shortlist.compat.retriever_settings import KEYS
 from shortlist.mcp.agent_tools import DEFINITIONS
@@ -51,9 +51,8 @@ def on_page_markdown(markdown: str, page: Page, **options: Any) -> str:
 
 
 def write_commands() -> str:
-    exit_codes = [line.split(maxsplit=1) for line in TEXTS["root"]["notes"][1:]]
     lines = ["# Command line", "", f"{app.help} Every command takes `--json`, `--quiet`, `--debug` and `--help`."]
-    lines += ["", "## Exit codes", "", *table(("Code", "Meaning"), exit_codes)]
+    lines += ["", "## Exit codes", "", *table(("Code", "Meaning"), EXIT_CODES.items())]
     for path, command in walk_commands(app):
         context = click.Context(command, info_name=path)
         usage = " ".join(command.collect_usage_pieces(context))

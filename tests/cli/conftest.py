@@ -100,3 +100,21 @@ def lamp(shell: Shell) -> Shell:
     (shell.folder / "lamps" / "rooms.csv").write_text("room,lamp\nkitchen,white\nattic,none\n")
     assert shell("ingest", "lamps", *INDEX).code == 0
     return shell
+
+
+@pytest.fixture(autouse=True)
+def restored_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands set this for the whole process."""
+    monkeypatch.setattr(shortlist.Corpus, "learning", "on")
+
+
+@pytest.fixture
+def used(shop: Shell) -> Shell:
+    """A shop with a log: four uses of two tools, and a query after which nothing was used."""
+    with shortlist.open_corpus("shop") as corpus:
+        for at, query in enumerate(("zebra giraffe", "a giraffe or a zebra", "money back")):
+            corpus.learn(query, "refund_payment", shown=["track_shipment"], session=str(at))
+        corpus.learn("where is it", "track_shipment")
+        for session in ("one", "two"):
+            corpus.usage.add("play \x1b[2Jjazz", [("track_shipment", 0.25)], session=session)
+    return shop

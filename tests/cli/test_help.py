@@ -6,15 +6,15 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import pytest
 
 from shortlist._settings import FIELDS, OPTIONS
 from shortlist.cli import run
-from shortlist.cli.app import TEXTS, app
+from shortlist.cli.app import app
+from shortlist.cli.command import TERMS, Command
 from shortlist.results import Level, Mode
 from shortlist.retrieval.select import STRATEGIES
 from shortlist.sources import SOURCES
@@ -35,14 +35,6 @@ def groups(group: click.Group = app, path: str = "shortlist") -> Iterator[tuple[
             yield from groups(command, f"{path} {name}")
 
 
-def entries(group: dict[str, Any], path: str = "shortlist") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The entries of commands.json, by the full name of the command."""
-    for commands in group["commands"].values():
-        for name, entry in commands.items():
-            yield from entries(entry, f"{path} {name}") if "commands" in entry else [(f"{path} {name}", entry)]
-
-
-ENTRIES = dict(entries(TEXTS["root"]))
 EVERYTHING: dict[str, click.Command] = {**COMMANDS, **dict(groups())}
 
 
@@ -131,17 +123,28 @@ def test_no_arguments_print_a_screen_with_three_commands_that_work(shell: Shell)
 
 
 @pytest.mark.parametrize("path", COMMANDS)
-def test_the_function_of_a_command_takes_its_parameters(path: str) -> None:
-    module, name = ENTRIES[path]["module"], path.split()[-1].replace("-", "_")
-    function = getattr(import_module(f"shortlist.cli.commands.{module}"), name)
-    names = {str(param.name) for param in COMMANDS[path].params} - {"as_json", "quiet", "debug"}
-    inspect.signature(function).bind(None, **dict.fromkeys(names))
+def test_the_function_of_a_command_has_each_of_its_parameters_with_a_type(path: str) -> None:
+    function = COMMANDS[path].callback.__wrapped__  # type: ignore[union-attr]
+    first, *others = inspect.signature(function).parameters.values()
+    assert (first.name, first.annotation) == ("out", "Output")
+    names = [str(param.name) for param in COMMANDS[path].params if param.name not in ("as_json", "quiet", "debug")]
+    assert [parameter.name for parameter in others] == names
+    assert {parameter.kind for parameter in others} <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    assert all(parameter.annotation not in ("Any", inspect.Parameter.empty) for parameter in others)
+
+
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_the_list_of_commands_shows_the_first_sentence_of_each_help(path: str) -> None:
+    *groups, name = path.split()[1:] or ["shortlist"]
+    listed = EVERYTHING[" ".join(["shortlist", *groups])].commands[name] if path != "shortlist" else app  # type: ignore[attr-defined]
+    assert listed.get_short_help_str(200) == EVERYTHING[path].get_short_help_str(200)
 
 
 @pytest.mark.parametrize("path", COMMANDS)
 def test_options_that_exclude_each_other_exist(path: str) -> None:
-    known = {param.opts[0] for param in COMMANDS[path].params}
-    assert {flag for group in ENTRIES[path].get("conflicts", ()) for flag in group} <= known
+    command = COMMANDS[path]
+    assert isinstance(command, Command)
+    assert {flag for group in command.exclusive for flag in group} <= {param.opts[0] for param in command.params}
 
 
 def test_choices_are_those_of_the_library() -> None:
@@ -154,7 +157,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices["mode"] == get_args(Mode)
     assert choices["level"] == get_args(Level)
     assert choices["strategy"] == tuple(STRATEGIES)
-    kinds = re.findall(r"\w+", TEXTS["terms"]["KIND"].removeprefix("KIND is"))
+    kinds = re.findall(r"\w+", TERMS["KIND"].removeprefix("KIND is"))
     assert {*kinds} - {"or"} == {*SOURCES} - {"mapping", "list"}
 
 

@@ -10,9 +10,12 @@ import pytest
 
 from shortlist._text import escape_json, terminal_safe
 from tests.cli.conftest import Shell
-from tests.cli.test_cli import in_a_terminal
+from tests.cli.terminals import in_a_terminal
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="such names do not exist on Windows")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="such names do not exist on Windows"),
+]
 
 NAME = "a\x1b]0;owned\x07\x1b[2J\u202egpj.\x9b31m\u2066\n.md"
 RAW = ("\x1b]", "\x1b[2J", "\x07", "\u202e", "\x9b", "\u2066")

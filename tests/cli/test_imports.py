@@ -1,3 +1,5 @@
+"""Imports of what other systems stored: corpora and cases of ir, the tool index of aumai-toolretrieval."""
+
 from __future__ import annotations
 
 import json
@@ -11,6 +13,8 @@ import pytest
 import shortlist
 from shortlist.cli.imports import usual_file
 from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.process
 
 TOOLS = [
     {"tool_id": "mail", "name": "Send mail", "description": "Send an email", "tags": ["mail"], "embedding": [0.5, 0.5]},

@@ -12,9 +12,9 @@ import pytest
 
 from shortlist._environment import GATEWAY
 from shortlist.cli import ERROR, OK, run
-from shortlist.install import find_own_command
 from shortlist.install.agent_check import Finding, check_agents
 from shortlist.install.agents import AGENTS, Places
+from shortlist.install.plans import find_own_command
 
 pytestmark = [pytest.mark.process, pytest.mark.extras]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import shortlist
-from shortlist.install import find_own_command
 from shortlist.install.agents import Places
+from shortlist.install.plans import find_own_command
 from shortlist.safety import processes
 from tests.server.conftest import until
 from tests.sources.samples import pdf, write
@@ -40,7 +40,7 @@ STARTERS = {
     ("server/run.py", "subprocess.run"),
     ("server/run.py", "sys.executable"),
     ("server/search_workers.py", "asyncio.create_subprocess_exec"),
-    ("install/__init__.py", "sys.executable"),  # only written into a configuration
+    ("install/plans.py", "sys.executable"),  # only written into a configuration
     ("sources/parser_process.py", "subprocess.Popen"),
     ("sources/parser_process.py", "subprocess.run"),  # ps
     ("sources/parser_process.py", "sys.executable"),

@@ -17,7 +17,7 @@ from shortlist.answer.agent import MAX_STEPS
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.cli import run
-from shortlist.cli.commands.trust_command import FINDERS
+from shortlist.cli.confirming import FINDERS
 from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from shortlist.safety.confirmations import confirm
 from shortlist.server.service_settings import find_requests_in, load_answer_settings

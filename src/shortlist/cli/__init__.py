@@ -17,7 +17,8 @@ from click.shell_completion import shell_complete
 import shortlist
 from shortlist import _environment as env
 from shortlist._paths import describe_os_error
-from shortlist.cli.app import COMPLETION_VARIABLE, app
+from shortlist.cli.app import app
+from shortlist.cli.completion import COMPLETION_VARIABLE
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
 from shortlist.errors import QueryTooLong, ShortlistError
 from shortlist.safety.processes import find_import_path

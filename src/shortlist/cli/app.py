@@ -1,123 +1,190 @@
-"""The root command, its groups and shell completion.
-
-commands.json describes every command. A command's module is imported when the command runs, so that the others and
---help start fast.
-"""
+"""The root command and its groups: which module has which command. The commands are in `shortlist.cli.commands`."""
 
 from __future__ import annotations
 
-import json
-import os
-import re
-from collections.abc import Mapping
-from importlib import import_module
-from pathlib import Path
-from typing import Any
-
 import click
-from click.shell_completion import get_completion_class
 
 import shortlist
-from shortlist.cli.output import OK, Output, write
-from shortlist.cli.parameters import make_argument, make_option
+from shortlist.cli.completion import install_completion_option, show_completion_option
+from shortlist.cli.lazy_group import LazyCommand, LazyGroup
+from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE
 
-COMPLETION_VARIABLE = "_SHORTLIST_COMPLETE"
-TEXTS = json.loads(Path(__file__).with_name("commands.json").read_text("utf-8"))
+WELCOME = """\
+shortlist finds the right few tools, skills and documents for an AI agent.
 
+Search the files of this folder:
+  shortlist search docs:. "how long do refunds take"
+Choose the few tools of a catalog that fit, or none:
+  shortlist discover tools:tools.yaml "refund a payment"
+Give your agent one search over its tools, skills and documents:
+  shortlist install --agent cursor
 
-class Group(click.Group):
-    """Commands under headings. `default` is the command that runs if none is given."""
+List all commands: shortlist --help. Explain one: shortlist search --help.
+"""
+EXIT_CODES = {
+    OK: "Success.",
+    ERROR: "Error. The message says how to fix it.",
+    USAGE: "Usage error.",
+    ABSTAINED: "No match.",
+    INTERRUPTED: "Interrupted with Ctrl-C. Committed changes are kept.",
+}
 
-    def __init__(self, name: str, entry: Mapping[str, Any]) -> None:
-        self._default, self._headings = entry.get("default", ""), entry["commands"]
-        super().__init__(name, help=entry["help"], epilog=_make_epilog(entry), no_args_is_help=not self._default)
-        self._entries = {command: entry for heading in self._headings.values() for command, entry in heading.items()}
-        self.commands = {
-            command: Group(command, entry) if "commands" in entry else click.Command(command, help=entry["help"])
-            for command, entry in self._entries.items()
+tools = LazyGroup(
+    "tools",
+    "Index and search a registry of tools, each described by a JSON file.",
+    {
+        "Commands": {
+            "index": LazyCommand("tool_commands", "Index the tools of folders, replacing those indexed before."),
+            "search": LazyCommand("tool_commands", "Search the indexed tools."),
         }
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        entry = self._entries.get(name, {})
-        return _make_command(name, entry) if "module" in entry else self.commands.get(name)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args and self is app:
-            write("\n".join(TEXTS["welcome"]) + "\n")
-            ctx.exit()
-        if self._default and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
-            args = [self._default, *args]
-        return super().parse_args(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for heading, entries in self._headings.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(200)) for name in entries])
-
-
-def _make_command(name: str, entry: Mapping[str, Any]) -> click.Command:
-    """A command with its own and shared options, which calls the function of the same name with an Output first."""
-
-    def call(as_json: bool, quiet: bool, debug: bool, **values: Any) -> int:
-        given = click.get_current_context().params
-        for group in entry.get("conflicts", ()):
-            used = [param.opts[0] for param in params if param.opts[0] in group and given[str(param.name)]]
-            if len(used) > 1:
-                raise click.UsageError(f"{used[0]} cannot be combined with {used[1]}.")
-        module = import_module(f"shortlist.cli.commands.{entry['module']}")
-        return getattr(module, name.replace("-", "_"))(Output(as_json, quiet), **values) or OK
-
-    options = dict(entry.get("options", {}))
-    for group in (*entry.get("shared", ()), "common"):
-        options |= TEXTS["shared"][group]
-    params: list[click.Parameter] = [make_argument(*argument) for argument in entry.get("arguments", {}).items()]
-    params += [make_option(*option) for option in options.items()]
-    metavars = " ".join(str(param.metavar) for param in params)
-    terms = [text for term, text in TEXTS["terms"].items() if re.search(rf"\b{term}\b", metavars)]
-    return click.Command(name, None, call, params, "\n\n".join([entry["help"], *terms]), _make_epilog(entry))
-
-
-def _make_epilog(entry: Mapping[str, Any]) -> str:
-    blocks = (entry.get("notes", ()), ["Examples:", *(f"  {example}" for example in entry["examples"])])
-    return "\n\n".join("\n".join(["\b", *block]) for block in blocks if block)
-
-
-def _set_up_completion(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
-    """Print or install the completion script of the current shell, depending on the option."""
-    if not is_wanted:
-        return
-    shell = Path(os.environ.get("SHELL", "")).name
-    if shell not in TEXTS["completion"]:
-        shells = ", ".join(TEXTS["completion"])
-        raise click.UsageError(f"Completion does not support the shell {shell!r}. Set SHELL to one of {shells}.")
-    kind = get_completion_class(shell)
-    assert kind
-    script = kind(ctx.command, {}, "shortlist", COMPLETION_VARIABLE).source()
-    write(f"{script}\n" if param.name == "show_completion" else _install_completion(shell, script))
-    ctx.exit()
-
-
-def _install_completion(shell: str, script: str) -> str:
-    # The file of the script, and the startup file and the line that load it if the shell does not
-    place, startup, line = TEXTS["completion"][shell]
-    file = Path.home() / place
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{script}\n", "utf-8")
-    profile = Path.home() / startup
-    text = profile.read_text("utf-8") if startup and profile.exists() else ""
-    if line not in text:
-        profile.write_text(f"{text.rstrip()}\n{line}\n".lstrip(), "utf-8")
-    return f"Installed {shell} completion in {file}. Restart the shell to use it.\n"
-
-
-app = Group("shortlist", TEXTS["root"])
+    },
+    examples=["shortlist tools index registry", 'shortlist tools search --query "write to a customer"'],
+)
+cases = LazyGroup(
+    "cases",
+    "Make cases from the log of use.",
+    {
+        "Commands": {
+            "export": LazyCommand(
+                "usage_commands",
+                "Write cases from the log of use as JSONL: the queries that led to documents, and those after which "
+                "nothing was used in two sessions.",
+            ),
+        }
+    },
+    examples=["shortlist cases export tools:tools.yaml"],
+)
+mcp = LazyGroup(
+    "mcp",
+    "Run one MCP server for an agent in place of all others, and control it. Without a command, run the server.",
+    {
+        "Commands": {
+            "run": LazyCommand(
+                "mcp_commands",
+                "Serve an agent over stdio: one search over tools, skills and documents, and a gateway to its MCP "
+                "servers.",
+            ),
+            "status": LazyCommand(
+                "mcp_commands", "Show the configured servers, their tools, and what is pending approval."
+            ),
+            "login": LazyCommand("mcp_commands", "Sign in to a remote server with OAuth, in the browser."),
+            "logout": LazyCommand(
+                "mcp_commands",
+                "Delete the stored sign-in to a server, and revoke it if its authorization server supports that.",
+            ),
+            "trust": LazyCommand("mcp_commands", "Approve the MCP servers of a project's own files."),
+            "approve": LazyCommand(
+                "mcp_commands", "Show what is pending approval, and approve the given tools as they are now."
+            ),
+            "allow": LazyCommand(
+                "mcp_commands", "Permit calls of tools, even if denied before; without TOOL, show all rules."
+            ),
+            "deny": LazyCommand("mcp_commands", "Hide tools from agents: they are neither found nor called."),
+        }
+    },
+    examples=["shortlist mcp", "shortlist mcp status"],
+    default="run",
+)
+config = LazyGroup(
+    "config",
+    "Show where settings come from.",
+    {
+        "Commands": {
+            "show": LazyCommand(
+                "maintenance_commands",
+                "Show folders, environment variables and settings, each setting with its origin.",
+            ),
+        }
+    },
+    examples=["shortlist config show"],
+)
+app = LazyGroup(
+    "shortlist",
+    "Find the right few tools, skills and documents for an AI agent.",
+    {
+        "Search": {
+            "search": LazyCommand("search_commands", "Rank candidates, best first."),
+            "discover": LazyCommand("search_commands", "Choose the few candidates that fit, or none."),
+            "read": LazyCommand("search_commands", "Show documents of a corpus by id."),
+            "tools": tools,
+        },
+        "Answer": {
+            "ingest": LazyCommand("ask_commands", "Add files and folders to the index of this project."),
+            "query": LazyCommand(
+                "ask_commands",
+                "Answer one question from the documents, with citations, or refuse if they do not contain the answer.",
+            ),
+            "chat": LazyCommand("ask_commands", "Answer one question after another."),
+        },
+        "Corpora": {
+            "build": LazyCommand("corpus_commands", "Sync a corpus with its source."),
+            "ls": LazyCommand("corpus_commands", "List all corpora: stored, registered and built in."),
+            "info": LazyCommand(
+                "corpus_commands", "Show the counts, configuration, thresholds and folder of a corpus."
+            ),
+            "status": LazyCommand("corpus_commands", "Compare corpora with their sources."),
+            "verify": LazyCommand("corpus_commands", "Check every file of a stored corpus, or of all of them."),
+            "register": LazyCommand("corpus_commands", "Give a source a name."),
+            "import-from": LazyCommand(
+                "corpus_commands",
+                "Take over what another system stored: the corpora of ir, the tool index of aumai-toolretrieval, or a "
+                "case file.",
+            ),
+            "migrate": LazyCommand("corpus_commands", "Move a corpus to another engine."),
+            "rm": LazyCommand("corpus_commands", "Remove a registered name."),
+        },
+        "Learn": {
+            "learned": LazyCommand(
+                "usage_commands",
+                "Show what was learned from use: the documents that were used, and the queries that led to them.",
+            ),
+            "forget": LazyCommand(
+                "usage_commands",
+                "Delete searches from the log of use of a corpus, so that they no longer change the ranking.",
+            ),
+        },
+        "Evaluate": {
+            "eval": LazyCommand("eval_commands", "Measure how well a corpus answers the queries of a case file."),
+            "cases": cases,
+            "eval-gen": LazyCommand(
+                "eval_commands",
+                "Generate cases about a corpus with a language model, and write them to PATH as JSONL.",
+            ),
+            "eval-select": LazyCommand("eval_commands", "Measure how well results are selected."),
+            "sweep-select": LazyCommand(
+                "eval_commands", "Try every combination of selection settings, and show the best."
+            ),
+            "calibrate-min-score": LazyCommand(
+                "eval_commands",
+                "Find the score threshold that best separates queries with an answer from those without.",
+            ),
+            "distractors": LazyCommand("eval_commands", "Measure accuracy as the catalog grows."),
+            "lint": LazyCommand("eval_commands", "Find documents that are ambiguous, unfindable, empty or hostile."),
+        },
+        "Serve": {
+            "serve": LazyCommand("serve_command", "Serve a catalog and the corpora over HTTP, with a web page."),
+            "install": LazyCommand("install_commands", "Add `shortlist mcp` to the configuration of an agent."),
+            "uninstall": LazyCommand("install_commands", "Remove what `install` wrote."),
+            "mcp": mcp,
+        },
+        "Maintain": {
+            "doctor": LazyCommand(
+                "maintenance_commands",
+                "Check the installation, the folders, every corpus, and whether agents start `shortlist mcp`.",
+            ),
+            "trust": LazyCommand("trust_command", "Confirm what the files of a project ask for."),
+            "download": LazyCommand("maintenance_commands", "Fetch a model and try it once."),
+            "config": config,
+        },
+    },
+    examples=['shortlist search docs:docs "return a mattress" --json', "shortlist ls"],
+    notes=["Exit codes:", *(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())],
+    welcome=WELCOME,
+)
 app.context_settings = {"help_option_names": ["-h", "--help"]}
-for name, text in (
-    ("--install-completion", "Install completion for the current shell."),
-    ("--show-completion", "Print the completion script of the current shell."),
+for add_option in (
+    install_completion_option,
+    show_completion_option,
+    click.version_option(shortlist.__version__, message="%(prog)s %(version)s", help="Print the version."),
 ):
-    click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=_set_up_completion, help=text)(app)
-click.version_option(shortlist.__version__, message="%(prog)s %(version)s", help="Print the version.")(app)
+    add_option(app)

@@ -49,9 +49,10 @@ def import_file(file: Path, index_file: Path, *, replace: bool) -> list[Imported
         data = json.loads(content)
     except ValueError:
         data = None
-    if isinstance(data, list) and data and all(isinstance(one, Mapping) and "tool_id" in one for one in data):
+    if isinstance(data, list) and data and all(isinstance(item, Mapping) and "tool_id" in item for item in data):
         return [_import_tools(file, index_file, replace)]
-    if isinstance(data, Mapping) and data and all(isinstance(one, Mapping) and "kind" in one for one in data.values()):
+    entries = list(data.values()) if isinstance(data, Mapping) else []
+    if entries and all(isinstance(entry, Mapping) and "kind" in entry for entry in entries):
         return [_import_corpus(str(name), entry, replace) for name, entry in data.items()]
     if data is None or (isinstance(data, Mapping) and "query" in data):
         return [_check_cases(file)]

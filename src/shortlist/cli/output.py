@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shortlist._text import escape_json, terminal_safe
+from shortlist.cli.lazy_imports import lazy_imports
+
+with lazy_imports():  # they import rich
+    from shortlist.cli.terminal import answers, screen
 
 if TYPE_CHECKING:
-    from shortlist.cli.terminal import Bar, Screen
+    from shortlist.cli.terminal.progress_bars import Bars
     from shortlist.documents import Problem
 
+Bar = Callable[..., None]  # (done, total or None, note)
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -30,7 +35,7 @@ class Output:
     def show(
         self,
         data: Mapping[str, Any],
-        draw: str | Callable[[Screen], None],
+        draw: str | Callable[[screen.Screen], None],
         brief: Sequence[str] = (),
         *,
         is_text: bool = False,
@@ -49,9 +54,7 @@ class Output:
         elif isinstance(draw, str):
             write(f"{terminal_safe(draw)}\n")
         else:
-            from shortlist.cli.terminal import render  # noqa: PLC0415  # imports rich
-
-            write(render(draw))
+            write(screen.render(draw))
 
     @staticmethod
     @contextmanager
@@ -60,9 +63,7 @@ class Output:
         if not sys.stdout.isatty():
             yield write
             return
-        from shortlist.cli.terminal import show_text  # noqa: PLC0415  # imports rich
-
-        with show_text() as add:
+        with answers.show_text() as add:
             yield add
 
     def note(self, text: str) -> None:
@@ -104,8 +105,8 @@ class Output:
         with ExitStack() as stack:
 
             @functools.cache
-            def start() -> Bar:
-                from shortlist.cli.terminal import show_progress  # noqa: PLC0415  # imports rich
+            def start() -> Bars:
+                from shortlist.cli.terminal.progress_bars import show_progress  # noqa: PLC0415  # maybe in a thread
 
                 return stack.enter_context(show_progress(title))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shortlist.cli.corpora import make_not_found, open_corpora
+from shortlist.cli.corpora import make_not_found, open_corpus
 from shortlist.cli.output import Output
 from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
@@ -33,7 +33,7 @@ def find_log(name: str) -> UsageLog:
 def open_logged(out: Output, name: str) -> tuple[UsageLog, list[Corpus]]:
     """The log of a corpus, and the corpora that it is about."""
     if name != TOOLS:
-        (corpus,) = open_corpora(out, [name])
+        corpus = open_corpus(out, name)
         return corpus.usage, [corpus]
     collection = Collection(Gateway(GatewayConfig()), StoredCorpora())
     return find_log(name), [*collection.corpora(TOOLS), *collection.corpora(SKILLS)]

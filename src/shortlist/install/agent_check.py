@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from shortlist._text import count_of
 from shortlist.documents import Document, Problem
 from shortlist.errors import ShortlistError
-from shortlist.install import find_own_command
 from shortlist.install.agent_config import NAME, AgentConfig
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
+from shortlist.install.plans import find_own_command
 from shortlist.mcp_client.server_config import ServerConfig, runs_shortlist, servers_of
 from shortlist.mcp_client.server_entries import command_line, is_off, normalize
 from shortlist.sources.mcp_tools import read_servers
@@ -52,21 +52,21 @@ def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Fin
         yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
     yield from (item for item in found if isinstance(item, Finding))
     started = [item for item in found if isinstance(item, _Started)]
-    distinct = {_key_of(one.server): one.server for one in started}
+    distinct = {_key_of(entry.server): entry.server for entry in started}
     servers = [replace(server, env={**server.env, **environment}) for server in distinct.values()]
     items = list(read_servers(iter(servers), START_SECONDS))
-    for one in started:
-        name = distinct[_key_of(one.server)].name
+    for entry in started:
+        name = distinct[_key_of(entry.server)].name
         mine = [item for item in items if item.source == name]
         failures = [item.reason for item in mine if isinstance(item, Problem)]
         tools = [item.id for item in mine if isinstance(item, Document) and item.kind == "tool"]
         if f"{name}/discover" not in tools:
             says = failures[0] if failures else "The server does not offer the tools of shortlist."
-            yield Finding(one.title, "broken", f"{one.file}: {says}", one.fix)
-        elif one.warning:
-            yield Finding(one.title, "note", one.warning, one.fix)
+            yield Finding(entry.title, "broken", f"{entry.file}: {says}", entry.fix)
+        elif entry.warning:
+            yield Finding(entry.title, "note", entry.warning, entry.fix)
         else:
-            yield Finding(one.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({one.file})")
+            yield Finding(entry.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({entry.file})")
 
 
 def _scopes(agent: Agent) -> list[Scope]:

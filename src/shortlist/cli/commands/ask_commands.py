@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,53 +15,147 @@ import shortlist
 from shortlist._paths import data_dir, make_folder
 from shortlist._projects import GLOBAL_INDEX, project_index, project_root
 from shortlist._redact import redact
-from shortlist._settings import Answers
-from shortlist.answer.llm import OpenAIChat
-from shortlist.cli.confirming import ask_to_confirm
-from shortlist.cli.corpora import find_learning, open_corpora
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
-from shortlist.client.addresses import is_service_address
+from shortlist.cli.shared_options import combine, corpus_option
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
-from shortlist.index.corpus import Corpus
-from shortlist.index.location import find_corpus_file
-from shortlist.library.ingest import Ingested
-from shortlist.results import Answer
-from shortlist.server.llm_settings import choose_llm, connect, find_ignored_variable, load_llm_settings
-from shortlist.server.service_settings import load_answer_settings
-from shortlist.sources.folder import count_files
+
+with lazy_imports():
+    from shortlist.cli import confirming, corpora
+    from shortlist.cli.terminal import answers, corpus_tables
+    from shortlist.client import addresses
+    from shortlist.index import location
+    from shortlist.server import llm_settings, service_settings
+
+if TYPE_CHECKING:
+    from shortlist._settings import Answers
+    from shortlist.answer.llm import OpenAIChat
+    from shortlist.index.corpus import Corpus
+    from shortlist.library.ingest import Ingested
+    from shortlist.results import Answer
 
 HISTORY_LINES = 1000
+EXCLUSIVE = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
+
+index_options = combine(
+    click.option("--index-dir", metavar="PATH", help="Folder of the index, instead of that of this project."),
+    click.option(
+        "--global",
+        "shared",
+        is_flag=True,
+        help="Use the index that all projects share, not that of this project.",
+    ),
+)
+answer_options = combine(
+    click.option("--agent", is_flag=True, help="Let the model search further with tools before it answers."),
+    click.option("--extractive", is_flag=True, help="Answer with sentences of the documents, without a model."),
+    corpus_option("Corpus to ask instead of the index; separate several with commas."),
+    click.option(
+        "--top-k",
+        "-k",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Maximum number of passages to show to the model (default: 4).",
+    ),
+    click.option(
+        "--threshold",
+        metavar="X",
+        type=float,
+        help="Minimum similarity of a passage to the question, 0 to 1 (default: calibrated, or 0.30).",
+    ),
+    click.option(
+        "--agent-max-steps",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Maximum number of replies before an agent must answer (default: 5).",
+    ),
+)
 
 
+@command(
+    examples=[
+        "shortlist ingest docs",
+        "shortlist ingest docs/faq.txt tools.yaml --index-dir .index --embedder light",
+    ],
+    exclusive=[("--index-dir", "--global")],
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--embedder", metavar="MODEL", help="Embedding model of a new index.")
+@click.option("--engine", metavar="URL", help="Cluster to store a new index in.")
+@click.option(
+    "--chunk-size",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Characters per chunk (default: 800); a new value chunks the whole index again.",
+)
+@click.option(
+    "--chunk-overlap",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Characters that a chunk shares with the one before it (default: 120).",
+)
+@index_options
 def ingest(
-    out: Output, paths: Sequence[str], index_dir: str | None, shared: bool, embedder: Any, engine: Any, **chunks: Any
+    out: Output,
+    paths: Sequence[str],
+    embedder: str | None,
+    engine: str | None,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    index_dir: str | None,
+    shared: bool,
 ) -> int:
-    settings = _load_settings(chunks)
+    """Add files and folders to the index of this project. Read new and changed files, and remove deleted ones."""
+    settings = _load_settings(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     index_dir = index_dir or (None if shared else settings.index_dir)
-    chunks = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
+    options = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
     began = time.perf_counter()
     with out.progress("ingesting files") as bar:
-        total = sum(count_files(Path(path).expanduser()) for path in paths) if bar else 0
+        total = corpora.count_files(paths) if bar else 0
 
         def report(done: Ingested) -> None:
             rate = done.chunks / max(time.perf_counter() - began, 0.001)
             note = f" · {done.pages:,} pages · {done.chunks:,} chunks, {rate:,.0f} per second"
             bar(done.files, total, note) if bar else None
 
-        chunks |= {"path": index_dir, "embedder": embedder, "engine": engine, "on_counts": report}
-        chunks |= {"default_embedder": settings.embedder} if settings.embedder else {}
-        corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **chunks)
+        options |= {"path": index_dir, "embedder": embedder, "engine": engine, "on_counts": report}
+        options |= {"default_embedder": settings.embedder} if settings.embedder else {}
+        corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **options)
     seconds = round(time.perf_counter() - began, 3)
     data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}
     corpus.close()
-    out.show(data, lambda screen: screen.show_ingested(data), [str(data["index"])])
+    out.show(data, lambda screen: corpus_tables.show_ingested(screen, data), [str(data["index"])])
     out.report_problems(done.failed)
     return ERROR if done.failed and not data["documents"] else OK
 
 
-def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> int:
-    talk, used = _start_chat(out, agent, **given)
+@command(
+    examples=[
+        'shortlist query "Who founded the company?"',
+        'shortlist query -c docs:docs "How many failed checkouts were there?"',
+    ],
+    exclusive=EXCLUSIVE,
+)
+@click.argument("question", nargs=-1, required=True, metavar="QUESTION...")
+@answer_options
+@index_options
+def query(
+    out: Output,
+    question: Sequence[str],
+    agent: bool,
+    extractive: bool,
+    corpus: tuple[str, ...],
+    top_k: int | None,
+    threshold: float | None,
+    agent_max_steps: int | None,
+    index_dir: str | None,
+    shared: bool,
+) -> int:
+    """Answer one question from the documents, with citations, or refuse if they do not contain the answer."""
+    settings = _load_settings(top_k=top_k, threshold=threshold, agent_max_steps=agent_max_steps)
+    talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
     answer = talk.ask(" ".join(question))
     if not (out.as_json or sys.stdout.isatty()):
         write(f"{answer.text}\n")
@@ -69,10 +163,37 @@ def query(out: Output, question: Sequence[str], agent: bool, **given: Any) -> in
     return ABSTAINED if answer.refused else OK
 
 
-def chat(out: Output, agent: bool, **given: Any) -> None:
+@command(examples=["shortlist chat --index-dir .index --memory-window-turns 3"], exclusive=EXCLUSIVE)
+@click.option(
+    "--memory-window-turns",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Number of turns to remember (default: 5).",
+)
+@answer_options
+@index_options
+def chat(
+    out: Output,
+    memory_window_turns: int | None,
+    agent: bool,
+    extractive: bool,
+    corpus: tuple[str, ...],
+    top_k: int | None,
+    threshold: float | None,
+    agent_max_steps: int | None,
+    index_dir: str | None,
+    shared: bool,
+) -> None:
+    """Answer one question after another. Enter /reset to start a new conversation, and /exit or Ctrl-D to end it."""
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
-    talk, _ = _start_chat(out, agent, **given)
+    settings = _load_settings(
+        top_k=top_k,
+        threshold=threshold,
+        agent_max_steps=agent_max_steps,
+        memory_window_turns=memory_window_turns,
+    )
+    talk, _ = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
@@ -115,7 +236,7 @@ def _show(out: Output, answer: Answer, used: Mapping[str, str]) -> None:
     is_shown = not (out.as_json or sys.stdout.isatty())
     out.show(
         answer.to_dict() | {"llm": dict(used)},
-        lambda screen: screen.show_sources(answer) if is_shown else screen.show_answer(answer),
+        lambda screen: (answers.show_sources if is_shown else answers.show_answer)(screen, answer),
         [] if is_shown else [answer.text],
         is_text=True,
     )
@@ -152,38 +273,44 @@ def _line_editing() -> Iterator[None]:
             readline.write_history_file(file)
 
 
-def _load_settings(given: dict[str, Any]) -> Answers:
-    """The settings of answers in force; options come first."""
+def _load_settings(**given: float | None) -> Answers:
+    """The settings of answers in force; the given values of options come first."""
     try:
-        return load_answer_settings(given)
+        return service_settings.load_answer_settings(given)
     except InputError as error:
         raise (click.UsageError(str(error)) if str(error).startswith("--") else error) from None
 
 
 def _start_chat(
-    out: Output, agent: bool, extractive: bool, index_dir: str | None, shared: bool, corpus: Sequence[str], **given: Any
+    out: Output,
+    settings: Answers,
+    names: tuple[str, ...],
+    index_dir: str | None,
+    *,
+    agent: bool,
+    extractive: bool,
+    shared: bool,
 ) -> tuple[shortlist.Chat, dict[str, str]]:
     """A conversation, and which language model it uses or why none."""
-    settings = _load_settings(given)
     limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    index_dir = index_dir or (None if shared else settings.index_dir)
-    is_remote = any(map(is_service_address, corpus))
+    is_remote = any(map(addresses.is_service_address, names))
     if is_remote and extractive:
         raise click.UsageError("--extractive cannot be used with a corpus behind a service, which chooses its model.")
     if extractive or is_remote:
         llm, used = None, {"reason": "The service answers." if is_remote else "--extractive"}
     else:
         llm, used = _connect(out, agent)
-    corpora, turns = _find_corpora(out, index_dir, shared, corpus), settings.memory_window_turns
-    return shortlist.Chat(corpora, llm, agent=agent, window_turns=turns, **limits), used
+    index_dir = index_dir or (None if shared else settings.index_dir)
+    asked = _find_corpora(out, index_dir, shared, names)
+    return shortlist.Chat(asked, llm, agent=agent, window_turns=settings.memory_window_turns, **limits), used
 
 
 def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, dict[str, str]]:
     """The language model, and what the answer says about it: its name and address, or why there is none."""
-    ask_to_confirm(out, [choose_llm().request])
-    chosen = load_llm_settings()
-    llm = connect(chosen.llm)
+    confirming.ask_to_confirm(out, [llm_settings.choose_llm().request])
+    chosen = llm_settings.load_llm_settings()
+    llm = llm_settings.connect(chosen.llm)
     if llm:
         url = redact(llm.url)
         out.note(f"Language model: {llm.model}. Questions and passages are sent to {url} ({chosen.origin}).")
@@ -196,23 +323,24 @@ def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, dict[str, str
     reason = "None is configured in the environment, .env or settings.yaml of this project."
     if chosen.request:
         reason = str(chosen.request)
-    elif variable := find_ignored_variable(chosen.llm):
+    elif variable := llm_settings.find_ignored_variable(chosen.llm):
         reason = f"{variable} is set, but neither SHORTLIST_LLM_MODEL nor OPENAI_MODEL is."
     (out.warn if chosen.request else out.note)(f"No language model is used: {reason}")
     return None, {"reason": reason}
 
 
-def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: Sequence[str]) -> list[Corpus]:
+def _find_corpora(out: Output, index_dir: str | None, shared: bool, names: tuple[str, ...]) -> tuple[Corpus, ...]:
     """The corpora to ask: those named, the index in a folder, the shared one, or that of this project."""
     if names:
-        return open_corpora(out, names)
-    learning = find_learning()
+        return corpora.open_corpora(out, names)
+    learning = corpora.find_learning()
     try:
         name = GLOBAL_INDEX if shared else project_index()
-        return [shortlist.open_corpus(Path(index_dir).expanduser() if index_dir else name, learning=learning)]
+        place = Path(index_dir).expanduser() if index_dir else name
+        return (shortlist.open_corpus(place, learning=learning),)
     except CorpusNotFound:
         index = index_dir or ("the shared index" if shared else f"the index of the project {project_root()}")
         option = f" --index-dir {index_dir}" if index_dir else " --global" * shared
-        has_shared = not index_dir and not shared and find_corpus_file(GLOBAL_INDEX)
+        has_shared = not index_dir and not shared and location.find_corpus_file(GLOBAL_INDEX)
         hint = ". To use the index that all projects share, add --global." if has_shared else ""
         raise CorpusNotFound(f"Nothing is in {index} yet. Run: shortlist ingest PATH...{option}{hint}") from None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,32 +14,77 @@ import shortlist
 from shortlist._paths import data_dir
 from shortlist._projects import project_index, project_root
 from shortlist._text import count_of
-from shortlist.cli.commands.tool_commands import tool_index_file
-from shortlist.cli.corpora import find_path_source, make_not_found, open_corpora
-from shortlist.cli.imports import import_file, usual_file
+from shortlist.cli.command import command
+from shortlist.cli.commands.tool_commands import find_index_file
+from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.documents import Changes
+from shortlist.cli.shared_options import combine, complete_corpus
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
-from shortlist.index.corpus_paths import DATABASE, corpus_folder, stored_corpora
-from shortlist.index.location import find_corpus_file
-from shortlist.library import registry
-from shortlist.library.opening import describe_corpora, is_known, size_of
-from shortlist.sources.skills import usual_roots
+
+with lazy_imports():
+    from shortlist.cli import corpora, imports
+    from shortlist.cli.terminal import corpus_tables
+    from shortlist.index import corpus_paths, location
+    from shortlist.library import opening, registry
+
+if TYPE_CHECKING:
+    from shortlist.documents import Changes
 
 # A burst of changes ends after the first time without a change, and at the latest after the second.
 QUIET_MS, LONGEST_MS = 200, 2000
 
+name_argument = click.argument("name", metavar="CORPUS", shell_complete=complete_corpus)
+source_options = combine(
+    click.option("--root", metavar="PATH", multiple=True, help="File or folder to read. Repeatable."),
+    click.option("--pattern", metavar="TEXT", help="Regular expression that paths must match."),
+    click.option("--exclude", metavar="TEXT", help="Regular expression that paths must not match."),
+    click.option(
+        "--option",
+        "others",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Option of the kind of source. Repeatable.",
+    ),
+    click.option("--embedder", metavar="MODEL", help="Embedding model."),
+    click.option("--engine", metavar="URL", help="Cluster to store it in, such as opensearch+http://HOST:9200/PREFIX."),
+)
 
+
+@command(
+    examples=[
+        "shortlist build tools:tools.yaml",
+        "shortlist build notes --kind files --root docs --embedder none",
+    ],
+    exclusive=[("--watch", "--json")],
+)
+@name_argument
+@click.option("--kind", metavar="KIND", help="Kind of source to register it as first.")
+@click.option("--rebuild", is_flag=True, help="Index everything again.")
+@click.option("--watch", "follow", is_flag=True, help="Keep running and rebuild on changes (Ctrl-C to stop).")
+@source_options
 def build(
-    out: Output, name: str, kind: str | None, embedder: Any, engine: Any, rebuild: bool, follow: bool, **source: Any
+    out: Output,
+    name: str,
+    kind: str | None,
+    rebuild: bool,
+    follow: bool,
+    root: tuple[str, ...],
+    pattern: str | None,
+    exclude: str | None,
+    others: tuple[str, ...],
+    embedder: str | None,
+    engine: str | None,
 ) -> int:
-    if kind or source["root"]:
-        _register(name, kind or "files", embedder=embedder, engine=engine, **source)
-    elif any(source.values()):
+    """Sync a corpus with its source. A path alone means docs:PATH for a folder and tools:PATH for a file. Add --kind or
+    --root to register the name first."""
+    if kind or root:
+        options = {"pattern": pattern, "exclude": exclude, "embedder": embedder, "engine": engine}
+        _register(name, kind or "files", root, others, **options)
+    elif pattern or exclude or others:
         raise click.UsageError("--pattern, --exclude and --option need --root PATH.")
-    entry = registry.find(name) or find_path_source(name)
+    entry = registry.find(name) or corpora.find_path_source(name)
     if entry is None:
-        raise make_not_found(name)
+        raise corpora.make_not_found(name)
     changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine)
     if follow:
         _watch(out, entry)
@@ -62,15 +107,14 @@ def _sync(out: Output, name: str, *, only_changes: bool = False, **options: Any)
     data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
     corpus.close()
     if not only_changes or changes.added or changes.changed or changes.removed:
-        out.show(data, lambda screen: screen.show_built(data))
+        out.show(data, lambda screen: corpus_tables.show_built(screen, data))
     out.report_problems(changes.failed)
     return changes
 
 
 def _watch(out: Output, entry: registry.Registration) -> None:
     """Sync after each burst of changes in the folders of a source, until Ctrl-C."""
-    roots = [Path(root) for root in entry.roots] or (usual_roots() if entry.kind == "skills" else [])
-    places = [root.resolve() for root in roots if root.exists()]
+    places = corpora.find_roots(entry)
     if not places:
         raise InputError(f"{entry.name!r} has no folder to watch. Build it without --watch after each change.")
     import watchfiles  # noqa: PLC0415  # only needed here
@@ -93,44 +137,56 @@ def _watch(out: Output, entry: registry.Registration) -> None:
         out.note("Stopped watching.")
 
 
-def _register(name: str, kind: str, root: Sequence[str], others: Sequence[str], **more: Any) -> registry.Registration:
-    """Register a source; `others` are options of its kind, as key=value."""
+def _register(
+    name: str, kind: str, root: Sequence[str], others: Sequence[str], **options: Any
+) -> registry.Registration:
+    """Register a source; `others` are options of its kind, as KEY=VALUE."""
     for text in others:
         key, equals, value = text.partition("=")
         if not key.isidentifier() or not equals or key in ("root", "embedder", "replace", "name", "kind"):
             raise InputError(f"--option must be KEY=VALUE, where KEY is an option of the kind, not {text!r}.")
-        more[key] = value
-    return registry.register(name, kind, list(root) or None, **more)
+        options[key] = value
+    return registry.register(name, kind, list(root) or None, **options)
 
 
+@command(examples=["shortlist ls"])
 def ls(out: Output) -> None:
-    rows = describe_corpora()
-    out.show({"corpora": rows}, lambda screen: screen.show_corpora(rows), [row["name"] for row in rows])
+    """List all corpora: stored, registered and built in."""
+    rows = opening.describe_corpora()
+    out.show({"corpora": rows}, lambda screen: corpus_tables.show_corpora(screen, rows), [row["name"] for row in rows])
 
 
+@command(examples=["shortlist info tools:tools.yaml"])
+@name_argument
 def info(out: Output, name: str) -> None:
-    (corpus,) = open_corpora(out, [name])
+    """Show the counts, configuration, thresholds and folder of a corpus."""
+    corpus = corpora.open_corpus(out, name)
     entry = registry.find(name)
-    data = {"bytes": size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
+    data = {"bytes": opening.size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
     shown = dict(data)
     if usage := data.get("usage"):
         shown["usage"] = usage | {"since": date.fromtimestamp(usage["since"]) if usage.get("since") else None}
-    out.show(data, lambda screen: screen.show_facts(corpus.name, shown), [str(corpus.path)])
+    out.show(data, lambda screen: corpus_tables.show_facts(screen, corpus.name, shown), [str(corpus.path)])
 
 
-def status(out: Output, names: Sequence[str]) -> None:
+@command(examples=["shortlist status", "shortlist status tools:tools.yaml skills --json"])
+@click.argument("names", nargs=-1, metavar="[CORPUS]...", shell_complete=complete_corpus)
+def status(out: Output, names: tuple[str, ...]) -> None:
+    """Compare corpora with their sources. Show what a build would change, and where the index of this project is
+    stored."""
     for name in names:
-        if not is_known(name):
-            raise make_not_found(name)
+        if not opening.is_known(name):
+            raise corpora.make_not_found(name)
     rows = [_compare(out, name) for name in names or registry.names()]
     index = project_index()
     place = {
         "project": str(project_root()),
-        "path": str(corpus_folder(index)),
-        "ingested": find_corpus_file(index) is not None,
+        "path": str(corpus_paths.corpus_folder(index)),
+        "ingested": location.find_corpus_file(index) is not None,
     }
     data = {"corpora": rows, "index": {"name": index, **place}}
-    out.show(data, lambda screen: screen.show_states(data), [f"{row['name']}\t{row['state']}" for row in rows])
+    brief = [f"{row['name']}\t{row['state']}" for row in rows]
+    out.show(data, lambda screen: corpus_tables.show_states(screen, data), brief)
 
 
 def _compare(out: Output, name: str) -> dict[str, Any]:
@@ -150,20 +206,23 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
     return row | {"state": "stale" if is_stale else "fresh", "changes": changes.to_dict()}
 
 
+@command(examples=["shortlist verify", "shortlist verify tools:tools.yaml --json"])
+@click.argument("name", required=False, metavar="[CORPUS]", shell_complete=complete_corpus)
 def verify(out: Output, name: str | None) -> int:
-    if name is not None and find_corpus_file(name) is None:
-        raise make_not_found(name)
-    rows = [
-        _verify(out, one, file) for one in ([name] if name else stored_corpora()) if (file := find_corpus_file(one))
-    ]
+    """Check every file of a stored corpus, or of all of them. Damaged index files are rebuilt from the documents. Exits
+    with 1 if something cannot be repaired."""
+    if name is not None and location.find_corpus_file(name) is None:
+        raise corpora.make_not_found(name)
+    names = [name] if name else corpus_paths.stored_corpora()
+    rows = [_verify(out, stored, file) for stored in names if (file := location.find_corpus_file(stored))]
     brief = [f"{row['name']}\t{row['status']}" for row in rows]
-    out.show({"corpora": rows}, lambda screen: screen.show_verified(rows), brief)
+    out.show({"corpora": rows}, lambda screen: corpus_tables.show_verified(screen, rows), brief)
     return ERROR if any(row["status"] == "damaged" for row in rows) else OK
 
 
 def _verify(out: Output, name: str, file: Path) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "path": str(file.parent), "repaired": [], "problems": []}
-    if file.name != DATABASE:
+    if file.name != corpus_paths.DATABASE:
         return row | {"status": "not applicable"}  # a cluster has checksums of its own
     try:
         with shortlist.open_corpus(name) as corpus, out.progress(f"verifying {name}"):
@@ -172,8 +231,31 @@ def _verify(out: Output, name: str, file: Path) -> dict[str, Any]:
         return row | {"status": "damaged", "problems": [str(error)]}
 
 
-def register(out: Output, name: str, kind: str, **source: Any) -> None:
-    entry = _register(name, kind, **source)
+@command(
+    examples=[
+        "shortlist register larkspur catalog --root tools.yaml",
+        "shortlist register playbooks skills --root skills --embedder light",
+    ]
+)
+@click.argument("name", metavar="NAME")
+@click.argument("kind", metavar="KIND")
+@click.option("--replace", is_flag=True, help="Replace the source of a registered name, or of a stored corpus.")
+@source_options
+def register(
+    out: Output,
+    name: str,
+    kind: str,
+    replace: bool,
+    root: tuple[str, ...],
+    pattern: str | None,
+    exclude: str | None,
+    others: tuple[str, ...],
+    embedder: str | None,
+    engine: str | None,
+) -> None:
+    """Give a source a name. The corpus is built on first use."""
+    options = {"pattern": pattern, "exclude": exclude, "embedder": embedder, "engine": engine}
+    entry = _register(name, kind, root, others, replace=replace, **options)
     text = f"{entry.name} is registered. Build it now: shortlist build {entry.name}"
     out.show({"name": entry.name, **entry.to_dict()}, text)
     for place in entry.roots:
@@ -181,17 +263,28 @@ def register(out: Output, name: str, kind: str, **source: Any) -> None:
             out.note(f"shortlist: {place} does not exist yet.")
 
 
+@command(examples=["shortlist import-from cases.jsonl"])
+@click.argument("system", metavar="SYSTEM")
+@click.option("--replace", is_flag=True, help="Replace registrations and the tool index that exist.")
+@click.option("--index-file", metavar="PATH", help="Tool index to write (default: the one of shortlist tools).")
 def import_from(out: Output, system: str, replace: bool, index_file: str | None) -> int:
-    rows = import_file(usual_file(system), tool_index_file(index_file), replace=replace)
+    """Take over what another system stored: the corpora of ir, the tool index of aumai-toolretrieval, or a case
+    file."""
+    rows = imports.import_file(imports.usual_file(system), find_index_file(index_file), replace=replace)
     data = {"imported": [row._asdict() for row in rows]}
     lines = [f"{row.name} ({row.kind}) is {row.action}. {row.note}" for row in rows]
     out.show(data, "\n".join(lines), [row.name for row in rows if row.action != "skipped"])
     return ERROR if all(row.action == "skipped" for row in rows) else OK
 
 
+@command(examples=["shortlist migrate notes --to embedded"])
+@name_argument
+@click.option("--to", metavar="URL", required=True, help="Cluster to move it to, or embedded for this machine.")
+@click.option("--delete-old", is_flag=True, help="Delete the copy in the old engine.")
 def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
-    if find_corpus_file(name) is None:
-        raise make_not_found(name)
+    """Move a corpus to another engine. Use the copy there only after all of it was compared."""
+    if location.find_corpus_file(name) is None:
+        raise corpora.make_not_found(name)
     with out.progress(f"migrating {name}") as progress:
         moved = shortlist.migrate(name, to, delete_old=delete_old, progress=progress)
     size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
@@ -201,13 +294,17 @@ def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
     out.show(moved.to_dict(), text, [moved.target])
 
 
+@command(examples=["shortlist rm notes", "shortlist rm notes --data"])
+@name_argument
+@click.option("--data", "delete", is_flag=True, help="Delete the built corpus, too.")
 def rm(out: Output, name: str, delete: bool) -> None:
-    is_stored = find_corpus_file(name) is not None
+    """Remove a registered name. Add --data to delete the built corpus, too."""
+    is_stored = location.find_corpus_file(name) is not None
     if delete and is_stored:
         shortlist.delete_corpus(name)
     is_unregistered, is_deleted = shortlist.unregister(name), delete and is_stored
     if not is_unregistered and not is_stored:
-        raise make_not_found(name)
+        raise corpora.make_not_found(name)
     if not is_unregistered and not delete:
         raise InputError(f"{name!r} is not registered, only built. To delete it, run: shortlist rm {name} --data")
     done = " and ".join(["unregistered"] * is_unregistered + ["deleted"] * is_deleted)

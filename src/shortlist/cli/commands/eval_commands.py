@@ -3,55 +3,69 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import shortlist
 from shortlist._redact import redact
 from shortlist._text import count_of
-from shortlist.cli import eval_output
-from shortlist.cli.confirming import ask_to_confirm
-from shortlist.cli.corpora import find_path_source, open_corpora
+from shortlist.cli.command import command
+from shortlist.cli.commands.search_commands import (
+    MODES,
+    filter_option,
+    k_option,
+    max_k_option,
+    min_score_option,
+    mode_option,
+    strategy_option,
+)
+from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import parse_integers, parse_numbers, parse_scores
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
-from shortlist.cli.usage_logs import open_logged
+from shortlist.cli.shared_options import combine, corpus_argument
 from shortlist.errors import InputError
-from shortlist.eval import calibration, generate, retrieval, selection
-from shortlist.eval import distractors as distractor_curve
-from shortlist.eval.cases import Case, load_beir, load_cases, save_cases, validate_cases
-from shortlist.eval.lint import lint_corpus
-from shortlist.eval.metrics import metric
-from shortlist.eval.reporting.study import study
-from shortlist.eval.usage_cases import evaluate_with_lessons, evaluate_without_lessons, make_cases
-from shortlist.index.corpus import Corpus
-from shortlist.library.opening import is_known
-from shortlist.results import Mode
-from shortlist.server.llm_settings import choose_llm, connect, load_llm_settings
+
+with lazy_imports():
+    from shortlist.cli import confirming, corpora, usage_logs
+    from shortlist.cli.terminal import evaluation_reports
+    from shortlist.eval import calibration, generate, metrics, retrieval, selection, usage_cases
+    from shortlist.eval import cases as case_files
+    from shortlist.eval import distractors as distractor_curves
+    from shortlist.eval import lint as linting
+    from shortlist.eval.reporting import study as studies
+    from shortlist.library import opening
+    from shortlist.server import llm_settings
+
+if TYPE_CHECKING:
+    from shortlist.index.corpus import Corpus
+    from shortlist.results import Mode
+    from shortlist.retrieval.discover import MinScore
+    from shortlist.retrieval.filters import Filter
 
 SHOWN_FLAWS, SHOWN_PROMPTS = 3, 2
-Cases = Sequence[Case]
+
+cases_argument = click.argument("cases", required=False, metavar="[CASES]")
+case_options = combine(
+    click.option("--qrels", metavar="PATH", help="Relevance judgments of TREC topics."),
+    click.option("--unreviewed", is_flag=True, help="Count the cases that no one has reviewed, too."),
+)
+seed_option = click.option(
+    "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+)
 
 
-def with_cases(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command the corpus and the cases that its arguments mean."""
-
-    def call(
-        out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool, **how: Any
-    ) -> int | None:
-        return function(out, *_load(out, corpus, cases, qrels, unreviewed), **how)
-
-    return call
-
-
-def _load(out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool) -> tuple[Corpus, Cases]:
+def _load(
+    out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool
+) -> tuple[Corpus, list[case_files.Case]]:
     """The corpus and the cases that count; a BEIR folder has both."""
     if cases is not None:
-        loaded = load_cases(cases, qrels)
-        (opened,) = open_corpora(out, [corpus])
+        loaded = case_files.load_cases(cases, qrels)
+        opened = corpora.open_corpus(out, corpus)
     elif Path(corpus).is_dir():
-        documents, loaded = load_beir(corpus)
+        documents, loaded = case_files.load_beir(corpus)
         with out.progress(f"indexing {corpus}") as progress:
             opened = shortlist.build(documents, Path(corpus).resolve().name, in_memory=True, progress=progress)
     else:
@@ -68,48 +82,96 @@ def _load(out: Output, corpus: str, cases: str | None, qrels: str | None, unrevi
     return opened, counted
 
 
+@command(
+    examples=[
+        "shortlist eval tools:tools.yaml cases.jsonl",
+        "shortlist eval tools:tools.yaml cases.jsonl -k 5 --mode lexical --misses 10 --filter access=read",
+    ],
+    exclusive=[
+        ("--from-usage", "--compare"),
+        ("--from-usage", "--fail-under"),
+        ("--from-usage", "--html"),
+        ("--from-usage", "--qrels"),
+    ],
+)
+@corpus_argument
+@cases_argument
+@min_score_option
+@click.option("--compare", metavar="A B", nargs=2, help="Compare two modes or two corpora.")
+@click.option(
+    "--fail-under", metavar="MEASURE=X", multiple=True, help="Exit with code 1 if a measure is lower. Repeatable."
+)
+@click.option(
+    "--from-usage", is_flag=True, help="Take the cases from the log of use, and measure what learning from it brings."
+)
+@click.option("--html", metavar="PATH", help="Write an HTML report with plots, too.")
+@click.option(
+    "--misses",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Number of misses to show.",
+)
+@case_options
+@k_option
+@mode_option
+@filter_option
+@strategy_option
+@seed_option
 def eval(
-    out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool, from_usage: bool, **how: Any
+    out: Output,
+    corpus: str,
+    cases: str | None,
+    min_score: MinScore,
+    compare: tuple[str, str] | None,
+    fail_under: tuple[str, ...],
+    from_usage: bool,
+    html: str | None,
+    misses: int,
+    qrels: str | None,
+    unreviewed: bool,
+    k: int,
+    mode: Mode,
+    filter: Filter | None,
+    strategy: str,
+    seed: int,
 ) -> int:
-    if not from_usage:
-        return _evaluate(out, *_load(out, corpus, cases, qrels, unreviewed), **how)
-    if cases is not None:
-        raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
-    return _evaluate_usage(out, corpus, **how)
-
-
-def _evaluate(
-    out: Output, corpus: Corpus, cases: Cases, mode: Mode, k: int, compare: Sequence[str], fail_under: Sequence[str],
-    html: str | None, misses: int, **how: Any,
-) -> int:  # fmt: skip
+    """Measure how well a corpus answers the queries of a case file."""
+    options: dict[str, Any] = {"filter": filter, "strategy": strategy, "min_score": min_score, "seed": seed}
+    if from_usage:
+        if cases is not None:
+            raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
+        return _evaluate_usage(out, corpus, misses, mode=mode, k=k, **options)
+    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
     limits = dict(map(_parse_limit, fail_under))
-    flaws = _report_flaws(out, corpus, cases)
-    metrics = tuple(dict.fromkeys((*retrieval.default_metrics(k), *limits)))
+    flaws = _report_flaws(out, opened, loaded)
+    names = tuple(dict.fromkeys((*retrieval.default_metrics(k), *limits)))
 
-    def evaluate(one: Corpus, mode: Mode) -> retrieval.DiscoveryReport:
-        with out.progress(f"evaluating {one.name}, {mode}") as progress:
-            return retrieval.evaluate_discovery(one, cases, mode, k, metrics=metrics, progress=progress, **how)
+    def evaluate(searched: Corpus, mode: Mode) -> retrieval.DiscoveryReport:
+        with out.progress(f"evaluating {searched.name}, {mode}") as progress:
+            return retrieval.evaluate_discovery(searched, loaded, mode, k, metrics=names, progress=progress, **options)
 
     comparison = None
     if compare:
-        first, second = (_choose_side(out, corpus, mode, name) for name in compare)
-        comparison = retrieval.compare(evaluate(*first), evaluate(*second), seed=how["seed"])
-        corpus, report = second[0], comparison.second
+        first, second = (_choose_side(out, opened, mode, name) for name in compare)
+        comparison = retrieval.compare(evaluate(*first), evaluate(*second), seed=seed)
+        opened, report = second[0], comparison.second
     else:
-        report = evaluate(corpus, mode)
+        report = evaluate(opened, mode)
     if html:
         with out.progress("writing the report") as progress:
             tell = progress and (lambda step: progress(step.done, step.total))
-            page = study(corpus, report, comparison, tell=tell, **how).html()
+            page = studies.study(opened, report, comparison, tell=tell, **options).html()
         Path(html).expanduser().write_text(page, "utf-8")
         out.note(f"Wrote {html}.")
     failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
     data = (comparison or report).to_dict() | {"flaws": flaws, "failed": failed}
     brief = [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()]
     if comparison:
-        out.show(data, lambda screen: eval_output.show_comparison(screen, comparison), brief)
+        out.show(data, lambda screen: evaluation_reports.show_comparison(screen, comparison), brief)
     else:
-        out.show(data, lambda screen: eval_output.show_report(screen, report, misses), brief)
+        out.show(data, lambda screen: evaluation_reports.show_report(screen, report, misses), brief)
     for name, limit in failed.items():
         value = report.metrics.get(name)
         result = "cannot be measured: no case has an expected result" if value is None else f"is {value:.4f}"
@@ -117,29 +179,27 @@ def _evaluate(
     return ERROR if failed else OK
 
 
-def _evaluate_usage(
-    out: Output, name: str, misses: int, compare: object, fail_under: object, html: object, **how: Any
-) -> int:
+def _evaluate_usage(out: Output, name: str, misses: int, **options: Any) -> int:
     """Evaluate without what was learned, and with what was learned from the other searches."""
-    log, corpora = open_logged(out, name)
-    cases = make_cases(log, {id for one in corpora for id in one.ids()})
+    log, logged = usage_logs.open_logged(out, name)
+    cases = usage_cases.make_cases(log, {id for corpus in logged for id in corpus.ids()})
     if not any(case.in_scope for case in cases):
         raise InputError(f"No query in the log of {name!r} has led to a document that it still has.")
     with out.progress(f"evaluating {name}") as progress:
-        report = evaluate_without_lessons(corpora, cases, progress=progress, **how)
+        report = usage_cases.evaluate_without_lessons(logged, cases, progress=progress, **options)
     with out.progress(f"evaluating {name} with what was learned") as progress:
-        second = evaluate_with_lessons(corpora, cases, log, progress=progress, **how)
-    comparison = retrieval.compare(report, second, seed=how["seed"])
+        second = usage_cases.evaluate_with_lessons(logged, cases, log, progress=progress, **options)
+    comparison = retrieval.compare(report, second, seed=options["seed"])
     data = report.to_dict() | {"reviewed": False, "learned": comparison.to_dict()}
-    brief = [f"{metric}\t{one:.4f}\t{second.metrics[metric]:.4f}" for metric, one in report.metrics.items()]
-    out.show(data, lambda screen: eval_output.show_usage(screen, comparison, misses), brief)
+    brief = [f"{metric}\t{value:.4f}\t{second.metrics[metric]:.4f}" for metric, value in report.metrics.items()]
+    out.show(data, lambda screen: evaluation_reports.show_usage(screen, comparison, misses), brief)
     return OK
 
 
 def _parse_limit(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
-        metric(name)
+        metrics.metric(name)
         if math.isfinite(limit := float(value)):
             return name, limit
         problem = f"{value!r} is not finite."
@@ -150,15 +210,15 @@ def _parse_limit(text: str) -> tuple[str, float]:
 
 def _choose_side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Corpus, Mode]:
     """One side of a comparison: a mode of the corpus, or another corpus."""
-    for known in get_args(Mode):
+    for known in MODES:
         if name == known:
             return corpus, known
-    return open_corpora(out, [name])[0], mode
+    return corpora.open_corpus(out, name), mode
 
 
-def _report_flaws(out: Output, corpus: Corpus, cases: Cases) -> list[dict[str, Any]]:
+def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case]) -> list[dict[str, Any]]:
     """The flaws of the cases; the first few are printed."""
-    flaws = validate_cases(corpus, cases)
+    flaws = case_files.validate_cases(corpus, cases)
     for flaw in flaws[:SHOWN_FLAWS]:
         out.note(f"shortlist: {flaw.says}")
     if len(flaws) > SHOWN_FLAWS:
@@ -166,62 +226,287 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Cases) -> list[dict[str, A
     return [flaw.to_dict() for flaw in flaws]
 
 
-@with_cases
-def eval_select(out: Output, corpus: Corpus, cases: Cases, **how: Any) -> None:
-    flaws = _report_flaws(out, corpus, cases)
-    with out.progress(f"evaluating {corpus.name}") as progress:
-        report = selection.evaluate_selection(corpus, cases, progress=progress, **how)
-    brief = [f"{name}\t{float(value):.4f}" for name, value in report.measures.items() if value is not None]
-    out.show(report.to_dict() | {"flaws": flaws}, lambda screen: eval_output.show_selection(screen, report), brief)
-
-
-@with_cases
-def sweep_select(
-    out: Output, corpus: Corpus, cases: Cases, max_k: Any, rel: Any, min_score: Any, by: str, **how: Any
+@command(
+    examples=[
+        "shortlist eval-select tools:tools.yaml cases.jsonl --strategy conservative --max-k 3 --rel 0.8",
+        "shortlist eval-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-score 2 --filter access=read "
+        "--seed 1 --json",
+    ]
+)
+@corpus_argument
+@cases_argument
+@click.option(
+    "--rel",
+    metavar="X",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Minimum score, as a share of the top score.",
+)
+@min_score_option
+@case_options
+@k_option
+@mode_option
+@filter_option
+@strategy_option
+@max_k_option
+@seed_option
+def eval_select(
+    out: Output,
+    corpus: str,
+    cases: str | None,
+    rel: float,
+    min_score: MinScore,
+    qrels: str | None,
+    unreviewed: bool,
+    k: int,
+    mode: Mode,
+    filter: Filter | None,
+    strategy: str,
+    max_k: int | None,
+    seed: int,
 ) -> None:
-    how |= {"max_k_grid": max_k, "rel_grid": rel, "min_score_grid": min_score}
-    with out.progress(f"evaluating {corpus.name}") as progress:
-        sweep = selection.sweep_selector(corpus, cases, progress=progress, **how)
+    """Measure how well results are selected."""
+    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
+    flaws = _report_flaws(out, opened, loaded)
+    with out.progress(f"evaluating {opened.name}") as progress:
+        report = selection.evaluate_selection(
+            opened,
+            loaded,
+            strategy,
+            mode,
+            k,
+            filter,
+            min_score=min_score,
+            seed=seed,
+            progress=progress,
+            rel=rel,
+            max_k=max_k,
+        )
+    brief = [f"{name}\t{float(value):.4f}" for name, value in report.measures.items() if value is not None]
+    data = report.to_dict() | {"flaws": flaws}
+    out.show(data, lambda screen: evaluation_reports.show_selection(screen, report), brief)
+
+
+@command(
+    examples=[
+        "shortlist sweep-select tools:tools.yaml cases.jsonl --max-k 1,2,3 --rel 0.7,0.8,0.9 --by f1",
+        "shortlist sweep-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-score none,2,4 "
+        "--filter access=read --quiet",
+    ]
+)
+@corpus_argument
+@cases_argument
+@click.option(
+    "--max-k",
+    metavar="N,N",
+    type=parse_integers,
+    default="1,2,3,5,10",
+    show_default=True,
+    help="Values of max_k to try.",
+)
+@click.option(
+    "--rel",
+    metavar="X,X",
+    type=parse_numbers,
+    default="0.5,0.6,0.7,0.8,0.85,0.9,0.95,1",
+    show_default=True,
+    help="Values of rel to try.",
+)
+@click.option(
+    "--min-score",
+    metavar="SCORE,SCORE",
+    type=parse_scores,
+    default="none",
+    show_default=True,
+    help="Thresholds to try; none means no threshold.",
+)
+@click.option("--by", metavar="MEASURE", default="f1", show_default=True, help="Measure to maximize.")
+@case_options
+@k_option
+@mode_option
+@filter_option
+def sweep_select(
+    out: Output,
+    corpus: str,
+    cases: str | None,
+    max_k: list[int],
+    rel: list[float],
+    min_score: list[float | None],
+    by: str,
+    qrels: str | None,
+    unreviewed: bool,
+    k: int,
+    mode: Mode,
+    filter: Filter | None,
+) -> None:
+    """Try every combination of selection settings, and show the best. Candidates are retrieved once."""
+    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
+    with out.progress(f"evaluating {opened.name}") as progress:
+        sweep = selection.sweep_selector(
+            opened,
+            loaded,
+            mode,
+            k,
+            filter,
+            max_k_grid=max_k,
+            rel_grid=rel,
+            min_score_grid=min_score,
+            progress=progress,
+        )
     best = sweep.best(by)
     data = sweep.to_dict() | {"best": best.to_dict()}
-    out.show(data, lambda screen: eval_output.show_sweep(screen, sweep, best), [f"{best.max_k}\t{best.rel:g}"])
+    brief = [f"{best.max_k}\t{best.rel:g}"]
+    out.show(data, lambda screen: evaluation_reports.show_sweep(screen, sweep, best), brief)
 
 
-@with_cases
-def calibrate_min_score(out: Output, corpus: Corpus, cases: Cases, **how: Any) -> None:
-    with out.progress(f"evaluating {corpus.name}") as progress:
-        made = calibration.calibrate_min_score(corpus, cases, progress=progress, **how)
-    out.show(made.to_dict(), lambda screen: eval_output.show_calibration(screen, made), [f"{made.floor:.6g}"])
+@command(
+    examples=[
+        "shortlist calibrate-min-score tools:tools.yaml cases.jsonl --mode lexical --persist",
+        "shortlist calibrate-min-score tools:tools.yaml cases.jsonl --filter access=read --floor-grid 1,2,3 --seed 3 "
+        "--json",
+    ]
+)
+@corpus_argument
+@cases_argument
+@click.option("--floor-grid", metavar="X,X", type=parse_numbers, help="Thresholds to choose from.")
+@click.option("--persist", is_flag=True, help="Save it for --min-score auto.")
+@case_options
+@mode_option
+@filter_option
+@seed_option
+def calibrate_min_score(
+    out: Output,
+    corpus: str,
+    cases: str | None,
+    floor_grid: list[float] | None,
+    persist: bool,
+    qrels: str | None,
+    unreviewed: bool,
+    mode: Mode,
+    filter: Filter | None,
+    seed: int,
+) -> None:
+    """Find the score threshold that best separates queries with an answer from those without. CASES needs both
+    kinds."""
+    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
+    with out.progress(f"evaluating {opened.name}") as progress:
+        made = calibration.calibrate_min_score(
+            opened,
+            loaded,
+            mode,
+            filter=filter,
+            floor_grid=floor_grid,
+            persist=persist,
+            seed=seed,
+            progress=progress,
+        )
+    out.show(made.to_dict(), lambda screen: evaluation_reports.show_calibration(screen, made), [f"{made.floor:.6g}"])
 
 
-@with_cases
-def distractors(out: Output, corpus: Corpus, cases: Cases, **how: Any) -> None:
+@command(
+    examples=[
+        "shortlist distractors tools:tools.yaml cases.jsonl --sizes 10,30,90 --repeats 2",
+        "shortlist distractors tools:tools.yaml cases.jsonl -k 5 --mode lexical --seed 2 --json",
+    ]
+)
+@corpus_argument
+@cases_argument
+@click.option("--sizes", metavar="N,N", type=parse_integers, help="Catalog sizes; by default 10, 20, 40 and so on.")
+@click.option(
+    "--repeats",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Number of random draws.",
+)
+@case_options
+@k_option
+@mode_option
+@seed_option
+def distractors(
+    out: Output,
+    corpus: str,
+    cases: str | None,
+    sizes: list[int] | None,
+    repeats: int,
+    qrels: str | None,
+    unreviewed: bool,
+    k: int,
+    mode: Mode,
+    seed: int,
+) -> None:
+    """Measure accuracy as the catalog grows."""
+    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
     with out.progress("adding distractors") as progress:
-        curve = distractor_curve.distractor_robustness_curve(corpus, cases, progress=progress, **how)
+        curve = distractor_curves.distractor_robustness_curve(
+            opened, loaded, sizes, mode, k, repeats=repeats, seed=seed, progress=progress
+        )
     brief = [f"{point.size}\t{float(point.accuracy):.4f}" for point in curve.points]
-    out.show(curve.to_dict(), lambda screen: eval_output.show_rows(screen, curve.table()), brief)
+    out.show(curve.to_dict(), lambda screen: evaluation_reports.show_rows(screen, curve.table()), brief)
 
 
-def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> int:
-    (opened,) = open_corpora(out, [corpus])
+@command(
+    examples=[
+        "shortlist eval-gen tools:tools.yaml made.jsonl -n 5 --per-document 1 --out-of-scope 0.4 --dry-run --seed 1"
+    ]
+)
+@corpus_argument
+@click.argument("file", metavar="PATH")
+@click.option(
+    "-n",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Number of cases with an answer.",
+)
+@click.option(
+    "--per-document",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of queries about one document.",
+)
+@click.option(
+    "--out-of-scope",
+    metavar="X",
+    type=float,
+    default=0.25,
+    show_default=True,
+    help="Number of cases without an answer, as a share of -n.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the prompts, and send none.")
+@seed_option
+def eval_gen(
+    out: Output, corpus: str, file: str, n: int, per_document: int, out_of_scope: float, dry_run: bool, seed: int
+) -> int:
+    """Generate cases about a corpus with a language model, and write them to PATH as JSONL. Queries that give the
+    answer away are dropped."""
+    opened = corpora.open_corpus(out, corpus)
     if dry_run:
-        prompts = [request.prompt for request in generate.plan(opened, **how)]
+        planned = generate.plan(opened, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed)
+        prompts = [request.prompt for request in planned]
         shown = prompts[:SHOWN_PROMPTS] + prompts[SHOWN_PROMPTS:][-1:]  # the last is of another kind
         text = "\n\n".join([f"{count_of(len(prompts), 'prompt')} to send, such as:", *shown])
         out.show({"prompts": prompts}, text, [str(len(prompts))])
         return OK
-    ask_to_confirm(out, [choose_llm().request])
-    chosen = load_llm_settings()
-    model = connect(chosen.llm)
+    confirming.ask_to_confirm(out, [llm_settings.choose_llm().request])
+    chosen = llm_settings.load_llm_settings()
+    model = llm_settings.connect(chosen.llm)
     if model is None:
         advice = "Set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL to any OpenAI-compatible endpoint"
         advice = f"{chosen.request}; or" if chosen.request else f"{advice}, or"
         raise InputError(f"eval-gen needs a language model. {advice} add --dry-run to see the prompts.")
     out.note(f"shortlist: Passages are sent to {redact(model.url)} ({chosen.origin}).")
     with out.progress("generating cases") as progress:
-        made = generate.generate_cases(opened, model, **how, progress=progress)
+        made = generate.generate_cases(
+            opened, model, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed, progress=progress
+        )
     if made.cases:
-        save_cases(made.cases, file)
+        case_files.save_cases(made.cases, file)
     data = made.to_dict() | {"file": file if made.cases else None}
     text = "No case was generated, and no file was written."
     if made.cases:
@@ -233,18 +518,31 @@ def eval_gen(out: Output, corpus: str, file: str, dry_run: bool, **how: Any) -> 
     return OK if made.cases else ABSTAINED
 
 
+@command(examples=["shortlist lint docs:docs", "shortlist lint tools.yaml -k 5 --strict"])
+@corpus_argument
+@click.option(
+    "-k",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Rank cutoff: found means ranked in the top k.",
+)
+@click.option("--strict", is_flag=True, help="Exit with code 1 on warnings, too.")
 def lint(out: Output, corpus: str, k: int, strict: bool) -> int:
-    entry = None if is_known(corpus) else find_path_source(corpus)
+    """Find documents that are ambiguous, unfindable, empty or hostile. A path alone means the tools of a file or the
+    documents of a folder; it is not stored."""
+    entry = None if opening.is_known(corpus) else corpora.find_path_source(corpus)
     if entry:
         with out.progress(f"indexing {corpus}") as progress:
             opened = shortlist.build(entry.source(), in_memory=True, progress=progress)
         out.report_problems(opened.changes.failed)
     else:
-        (opened,) = open_corpora(out, [corpus])
+        opened = corpora.open_corpus(out, corpus)
     with out.progress(f"checking {opened.name}") as progress:
-        report = lint_corpus(opened, k=k, progress=progress)
-    brief = [f"{one.severity}\t{one.rule}\t{','.join(one.ids)}" for one in report.findings]
-    out.show(report.to_dict(), lambda screen: eval_output.show_findings(screen, report), brief)
+        report = linting.lint_corpus(opened, k=k, progress=progress)
+    brief = [f"{finding.severity}\t{finding.rule}\t{','.join(finding.ids)}" for finding in report.findings]
+    out.show(report.to_dict(), lambda screen: evaluation_reports.show_findings(screen, report), brief)
     if not report.documents:
         return ABSTAINED
     return ERROR if report.errors or (strict and report.findings) else OK

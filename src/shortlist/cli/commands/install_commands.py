@@ -7,17 +7,24 @@ import shlex
 from collections.abc import Iterator, Sequence
 from importlib import util
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shortlist._paths import config_dir
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import split_given_names
 from shortlist.cli.output import Output, write
+from shortlist.cli.shared_options import combine
 from shortlist.errors import MissingExtra
-from shortlist.install import Plan, Relocation, find_agents, plan_install, plan_uninstall
-from shortlist.install.agent_config import Change
-from shortlist.install.agents import AGENTS, Agent, Places, Scope
-from shortlist.mcp_client.project_trust import is_trusted, trust
+
+with lazy_imports():
+    from shortlist.install import agents, plans, relocation
+    from shortlist.mcp_client import project_trust
+
+if TYPE_CHECKING:
+    from shortlist.install.agent_config import Change
 
 RESULTS = {
     "added": "{} now starts shortlist",
@@ -30,32 +37,77 @@ RESULTS = {
 IDLE = ("unchanged", "absent")
 LEFT = "  not moved"
 
+agent_options = combine(
+    click.option(
+        "--agent",
+        metavar="AGENT",
+        multiple=True,
+        callback=split_given_names,
+        help="Agent, such as claude-code, cursor, vscode, codex, gemini-cli or opencode; all means all installed ones. "
+        "Repeatable.",
+    ),
+    click.option("--project", is_flag=True, help="Use the configuration of this project."),
+    click.option("--user", is_flag=True, help="Use the configuration of the user, for all projects (the default)."),
+    click.option("--name", metavar="NAME", default="shortlist", show_default=True, help="Name of the server there."),
+    click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+)
 
-def install(out: Output, agent: Sequence[str], project: bool, command: str | None, only: bool, **how: Any) -> None:
-    scope, agents = _choose(agent, project)
-    moves = Relocation(config_dir(), Places().home) if only else None
-    plans = [plan_install(one, scope, Places(), name=how["name"], command=command, relocation=moves) for one in agents]
-    _apply(out, [*(moves.changes() if moves else ()), *plans], how["name"], how["dry_run"])
+
+@command(
+    examples=["shortlist install --agent cursor --dry-run", "shortlist install --agent cursor --agent codex"],
+    exclusive=[("--project", "--user"), ("--project", "--only")],
+)
+@click.option(
+    "--command", metavar="TEXT", help="Command to start instead of this installation, such as 'uvx shortlist'."
+)
+@click.option(
+    "--only", is_flag=True, help="Move the other servers of the user behind this one; uninstall moves them back."
+)
+@agent_options
+def install(
+    out: Output,
+    command: str | None,
+    only: bool,
+    agent: tuple[str, ...],
+    project: bool,
+    user: bool,
+    name: str,
+    dry_run: bool,
+) -> None:
+    """Add `shortlist mcp` to the configuration of an agent. Nothing else in it changes."""
+    places, scope = agents.Places(), _choose_scope(project)
+    chosen = _find_agents(agent, scope)
+    moves = relocation.Relocation(config_dir(), places.home) if only else None
+    steps = [plans.plan_install(each, scope, places, name=name, command=command, relocation=moves) for each in chosen]
+    _apply(out, [*(moves.changes() if moves else ()), *steps], name, dry_run)
     if command is None and util.find_spec("mcp") is None:
         out.warn(str(MissingExtra("mcp", "shortlist mcp")))
 
 
-def uninstall(out: Output, agent: Sequence[str], project: bool, **how: Any) -> None:
-    scope, agents = _choose(agent, project)
-    moves = Relocation(config_dir(), Places().home)
-    plans = [plan_uninstall(one, scope, Places(), name=how["name"], relocation=moves) for one in agents]
-    _apply(out, [*plans, *moves.changes()], how["name"], how["dry_run"])
+@command(examples=["shortlist uninstall --agent cursor,codex"], exclusive=[("--project", "--user")])
+@agent_options
+def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, name: str, dry_run: bool) -> None:
+    """Remove what `install` wrote. Nothing else in the configuration of the agent changes."""
+    places, scope = agents.Places(), _choose_scope(project)
+    chosen = _find_agents(agent, scope)
+    moves = relocation.Relocation(config_dir(), places.home)
+    steps = [plans.plan_uninstall(each, scope, places, name=name, relocation=moves) for each in chosen]
+    _apply(out, [*steps, *moves.changes()], name, dry_run)
 
 
-def _choose(given: Sequence[str], project: bool) -> tuple[Scope, list[Agent]]:
+def _choose_scope(project: bool) -> agents.Scope:
+    return "project" if project else "user"
+
+
+def _find_agents(given: Sequence[str], scope: agents.Scope) -> list[agents.Agent]:
     if not given:
-        here = ", ".join(name for name, agent in AGENTS.items() if agent.is_installed(Places()))
-        raise click.UsageError(f"--agent is missing. Give {', '.join(AGENTS)} or all. Installed: {here or 'none'}.")
-    scope: Scope = "project" if project else "user"
-    return scope, find_agents(given, scope, Places())
+        known = agents.AGENTS
+        here = ", ".join(name for name, agent in known.items() if agent.is_installed(agents.Places()))
+        raise click.UsageError(f"--agent is missing. Give {', '.join(known)} or all. Installed: {here or 'none'}.")
+    return plans.find_agents(given, scope, agents.Places())
 
 
-def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool) -> None:
+def _apply(out: Output, steps: Sequence[plans.Plan | Change], name: str, dry_run: bool) -> None:
     """Take the steps. All were planned before, so that nothing is written if any file is broken.
 
     In the order of the steps a server that is moved is written to its new place before it leaves the old one.
@@ -64,15 +116,15 @@ def _apply(out: Output, steps: Sequence[Plan | Change], name: str, dry_run: bool
     diffs = ""
     try:
         for step in steps:
-            change = step.change if isinstance(step, Plan) else step
+            change = step.change if isinstance(step, plans.Plan) else step
             backup = None
             if change:
                 diffs += change.diff() if dry_run else ""
-                was_trusted = change.before is not None and is_trusted(change.path, change.before.encode())
+                was_trusted = change.before is not None and project_trust.is_trusted(change.path, change.before.encode())
                 backup = change.apply() if change.is_needed and not dry_run else None
                 if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
-                    trust(change.path, change.after.encode())
-            if isinstance(step, Plan):
+                    project_trust.trust(change.path, change.after.encode())
+            if isinstance(step, plans.Plan):
                 agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
                 result = {"file": change and str(change.path), "action": step.action, "backup": backup and str(backup)}
                 manual = {"paste_into": step.agent.hint, "snippet": step.snippet} if not change else {}

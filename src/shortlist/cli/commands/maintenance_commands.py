@@ -2,196 +2,68 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
-import sqlite3
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from packaging.requirements import Requirement
+import click
 
 import shortlist
-from shortlist._environment import GATEWAY, MEANINGS, OPENAI_API_KEY, read_variable
-from shortlist._paths import cache_dir, config_dir, data_dir
-from shortlist._text import count_of, printable
+from shortlist._environment import MEANINGS, OPENAI_API_KEY, read_variable
+from shortlist._paths import config_dir
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.compat.retriever_settings import KEYS, RetrieverState, load_compat_settings, unknown_variables
-from shortlist.documents import Document, Problem
-from shortlist.errors import CorpusNotFound, EmbedderError, ShortlistError, install_line
-from shortlist.index.corpus_paths import stored_corpora
-from shortlist.index.kernels import library
-from shortlist.install.agent_check import check_agents
-from shortlist.install.agents import Places
-from shortlist.library import registry
-from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp_client.config_files import OWN_FILE, review_command
-from shortlist.sources.skills import find_pending, read_skills
+from shortlist.cli.shared_options import settings_option
+from shortlist.errors import CorpusNotFound
 
-LITTLE_SPACE = 1 << 30
+with lazy_imports():
+    from shortlist.cli import doctor_checks
+    from shortlist.cli.terminal import setup_tables
+    from shortlist.compat import retriever_settings
+    from shortlist.library import registry
+    from shortlist.mcp_client import config_files
 
 
-class Check(NamedTuple):
-    """The result of one check, and how to fix what is broken."""
-
-    name: str
-    state: str  # ok, note or broken
-    says: str
-    fix: str = ""
-
-
+@command(examples=["shortlist doctor"])
 def doctor(out: Output) -> int:
-    checks: list[Check] = []
-    for name, part, fix in PARTS:
-        try:
-            checks += part()
-        except ShortlistError as error:
-            checks.append(Check(name, "broken", str(error), fix))
+    """Check the installation, the folders, every corpus, and whether agents start `shortlist mcp`. Show how to fix what
+    is broken."""
+    checks = doctor_checks.run_checks()
     broken = [check for check in checks if check.state == "broken"]
     rows = [check._asdict() for check in checks]
     brief = [f"{check.name}: {check.fix}" for check in broken]
-    out.show({"ok": not broken, "checks": rows}, lambda screen: screen.show_checks(rows), brief)
+    out.show({"ok": not broken, "checks": rows}, lambda screen: setup_tables.show_checks(screen, rows), brief)
     return ERROR if broken else OK
 
 
-def _check_installation() -> Iterator[Check]:
-    yield Check("shortlist", "ok", f"{shortlist.__version__}, Python {platform.python_version()}, {platform.machine()}")
-    yield Check("numpy", "ok", version("numpy"))
-    yield Check("SQLite", "ok", sqlite3.sqlite_version)
-    try:
-        yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
-    except ShortlistError as error:
-        yield Check("compiled loops", "broken", str(error), library.FIX)
-    wanted = [Requirement(text) for text in requires("shortlist") or ()]
-    for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
-        packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
-        if missing := [f"{each.name}{each.specifier}" for each in packages if not _is_installed(each)]:
-            yield Check(extra, "note", f"missing: {', '.join(missing)}", install_line(extra))
-        else:
-            yield Check(extra, "ok", "installed")
-
-
-def _is_installed(package: Requirement) -> bool:
-    try:
-        return package.specifier.contains(version(package.name), prereleases=True)
-    except PackageNotFoundError:
-        return False
-
-
-def _check_folders() -> Iterator[Check]:
-    for name, folder in _find_folders().items():
-        nearest = next(place for place in (folder, *folder.parents) if place.exists())
-        state, says, fix = "ok", str(folder), ""
-        if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-            fix = f"Make {nearest} writable, or set SHORTLIST_{name.upper()}_DIR to a folder that is."
-            state, says = "broken", f"{folder} cannot be written"
-        elif shutil.disk_usage(nearest).free < LITTLE_SPACE:
-            state, says, fix = "note", f"{folder}: less than 1 GB is free", "Free some space before you build."
-        yield Check(f"{name} folder", state, says, fix)
-
-
-def _check_settings() -> Iterator[Check]:
-    loaded = load_compat_settings()
-    notes = [Check("settings", "note", sentence) for sentence in (*loaded.warnings, *unknown_variables())]
-    yield from notes or [Check("settings", "ok", str(loaded.file or "defaults"))]
-
-
-def _check_embedder() -> Iterator[Check]:
-    model = shortlist.load_embedder("default")
-    yield Check("default embedder", "ok", model.name if model else "none")
-
-
-def _check_registry() -> Iterator[Check]:
-    yield Check("registry", "ok", f"{count_of(len(registry.registered()), 'name')} in {registry.registry_file()}")
-
-
-def _check_servers() -> Iterator[Check]:
-    """The configuration of the gateway and what is pending approval; no server is started."""
-    gateway = Gateway(GatewayConfig())
-    for pending in gateway.pending_files:
-        says = f"{count_of(pending.servers, 'server', 'is pending approval')} in {pending.id}"
-        yield Check("project servers", "note", says, f"Review with: {review_command(pending.id)}")
-    if tools := gateway.catalog.list_pending():
-        says = count_of(len(tools), "tool", "is pending approval")
-        yield Check("MCP tools", "note", says, "Review with: shortlist mcp approve")
-    fix = "Fix the configuration; shortlist mcp status shows the result."
-    yield from (Check("MCP servers", "note", problem.reason, fix) for problem in gateway.problems)
-    again = "Fix it, then run: shortlist mcp status --refresh"
-    yield from (Check("MCP servers", "broken", printable(why), again) for why in gateway.catalog.list_failures())
-    servers = len(gateway.catalog.servers)
-    yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
-
-
-def _check_skills() -> Iterator[Check]:
-    """The skills of project and user that are skipped, or not served to agents."""
-    found = list(read_skills(()))
-    for item in (item for item in found if isinstance(item, Problem)):
-        yield Check("skills", "note", f"{printable(item.source)} was skipped. {printable(item.reason)}")
-    for item in find_pending(found):
-        yield Check("skills", "note", item.reason)
-    yield Check("skills", "ok", count_of(sum(isinstance(item, Document) for item in found), "skill"))
-
-
-def _check_agents() -> Iterator[Check]:
-    """The entries of agents that start our MCP server; it starts no other server meanwhile."""
-    yield from (Check(*finding) for finding in check_agents(Places(), {GATEWAY: "1"}))
-
-
-def _check_corpora() -> Iterator[Check]:
-    for name, folder in stored_corpora().items():
-        try:
-            with shortlist.open_corpus(folder) as corpus:
-                info = corpus.info()
-                shortlist.search(corpus, "one text", k=1)
-            says = f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}"
-            yield Check(name, "note" if info["advice"] else "ok", says, info["advice"])
-        except EmbedderError as error:
-            yield Check(name, "note", f"{count_of(info['documents'], 'document')}, keyword search only", str(error))
-        except (ShortlistError, OSError) as error:
-            fix = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
-            yield Check(name, "broken", str(error), fix)
-
-
-PARTS: tuple[tuple[str, Callable[[], Iterator[Check]], str], ...] = (
-    ("shortlist", _check_installation, ""),
-    ("folders", _check_folders, ""),
-    ("settings", _check_settings, "Correct the value, or remove it to use the default."),
-    ("default embedder", _check_embedder, "Install it, or build with --embedder light."),
-    ("registry", _check_registry, "Fix the file by hand, or move it away and register again."),
-    ("MCP servers", _check_servers, "Fix the configuration."),
-    ("skills", _check_skills, ""),
-    ("agents", _check_agents, ""),
-    ("corpora", _check_corpora, ""),
-)
-
-
-def _find_folders() -> dict[str, Path]:
-    return {"config": config_dir(), "data": data_dir(), "cache": cache_dir()}
-
-
+@command(examples=["shortlist config show"])
+@settings_option
 def show(out: Output, settings: str | None) -> None:
-    loaded = load_compat_settings(settings)
-    meanings = MEANINGS | {name: str(KEYS.fields[key].description) for name, key in KEYS.variables.items()}
-    secret = {OPENAI_API_KEY, *(name for name, key in KEYS.variables.items() if key in KEYS.secrets)}
+    """Show folders, environment variables and settings, each setting with its origin."""
+    loaded = retriever_settings.load_compat_settings(settings)
+    keys = retriever_settings.KEYS
+    meanings = MEANINGS | {name: str(keys.fields[key].description) for name, key in keys.variables.items()}
+    secret = {OPENAI_API_KEY, *(name for name, key in keys.variables.items() if key in keys.secrets)}
     values = {name: read_variable(name) or None for name in meanings}
     data: dict[str, Any] = {
-        "folders": {name: str(folder) for name, folder in _find_folders().items()},
+        "folders": {name: str(folder) for name, folder in doctor_checks.find_folders().items()},
         "registry": str(registry.registry_file()),
-        "mcp_servers": str(config_dir() / OWN_FILE),
+        "mcp_servers": str(config_dir() / config_files.OWN_FILE),
         "variables": {name: "***" if value and name in secret else value for name, value in values.items()},
-        "settings": loaded.rows(RetrieverState(loaded).rows()),
+        "settings": loaded.rows(retriever_settings.RetrieverState(loaded).rows()),
     }
-    out.show(data, lambda screen: screen.show_settings(data, meanings), list(data["folders"].values()))
-    for sentence in (*loaded.warnings, *unknown_variables()):
+    out.show(data, lambda screen: setup_tables.show_settings(screen, data, meanings), list(data["folders"].values()))
+    for sentence in (*loaded.warnings, *retriever_settings.unknown_variables()):
         out.note(f"shortlist: {sentence}")
 
 
+@command(examples=["shortlist download light", "shortlist download --index-dir .index"])
+@click.argument("model", required=False, metavar="[MODEL]")
+@click.option("--index-dir", metavar="PATH", help="Index whose model to fetch.")
 def download(out: Output, model: str | None, index_dir: str | None) -> None:
+    """Fetch a model and try it once. The default is the model of --index-dir, or the default model."""
     began = time.perf_counter()
     if index_dir and not model:
         with suppress(CorpusNotFound), shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:

@@ -2,70 +2,107 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import gc
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from shortlist._paths import config_dir
-from shortlist._settings import load_learning, load_profile, load_telemetry
-from shortlist._telemetry import export
 from shortlist._text import count_of, did_you_mean, printable
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import split_given_names
 from shortlist.cli.output import ERROR, OK, Output
+from shortlist.cli.shared_options import combine, corpus_option, learn_option, yes_option
 from shortlist.errors import InputError, import_extra, needs_extra
-from shortlist.mcp.collection import Collection, StoredCorpora
-from shortlist.mcp.gateway.approval_summary import summarize
-from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.mcp.gateway.gateway_config import GatewayConfig, matches_rule
-from shortlist.mcp.gateway.profiles import ServerChoice
-from shortlist.mcp.gateway.tool_catalog import Tool
-from shortlist.mcp_client import project_trust
-from shortlist.mcp_client.config_files import OWN_FILE, PROJECT_FILES, ConfigurationFile, project_files
-from shortlist.mcp_client.server_config import outline
-from shortlist.mcp_client.token_store import read_sign_ins
-from shortlist.protocols import LLM
 from shortlist.safety.untrusted_files import read_regular_file
+
+with lazy_imports():
+    import asyncio
+
+    from shortlist import _settings, _telemetry
+    from shortlist.cli.terminal import server_tables
+    from shortlist.install import agent_config
+    from shortlist.mcp import collection as collections
+    from shortlist.mcp.gateway import approval_summary, dispatch, gateway_config, profiles
+    from shortlist.mcp_client import config_files, project_trust, server_config, token_store
+
+if TYPE_CHECKING:
+    from shortlist.mcp.gateway.dispatch import Gateway
+    from shortlist.mcp.gateway.gateway_config import GatewayConfig
+    from shortlist.mcp.gateway.tool_catalog import Tool
+    from shortlist.mcp_client.config_files import ConfigurationFile
+    from shortlist.protocols import LLM
 
 MOST_MATCHES = 10  # tools that are named
 
+config_option = click.option(
+    "--config", metavar="PATH", multiple=True, help="Server configuration, instead of the usual files. Repeatable."
+)
+profile_options = combine(
+    click.option("--profile", metavar="NAME", help="Profile of servers in your mcp.json; all: every server."),
+    click.option(
+        "--only",
+        metavar="SERVER",
+        multiple=True,
+        callback=split_given_names,
+        help="Server to reach, instead of all; separate several with commas. A * matches any text. Repeatable.",
+    ),
+)
+name_argument = click.argument("name", metavar="NAME")
 
+
+@command(examples=["shortlist mcp", "shortlist mcp --profile work"])
+@corpus_option("Corpus to serve beside tools and skills, instead of all; separate several with commas.")
+@learn_option
+@profile_options
+@config_option
 def run(
     out: Output,
-    config: Sequence[str],
-    corpus: Sequence[str],
+    corpus: tuple[str, ...],
     learn: str | None,
     profile: str | None,
-    only: Sequence[str],
+    only: tuple[str, ...],
+    config: tuple[str, ...],
 ) -> None:
+    """Serve an agent over stdio: one search over tools, skills and documents, and a gateway to its MCP servers."""
     gc.disable()  # while the SDK loads: what it makes stays, and searching it for garbage takes a tenth of the time
     with needs_extra("mcp", "The MCP server"):
         from shortlist.mcp.agent_server import AgentActions, serve_stdio  # noqa: PLC0415
     gc.freeze()
     gc.enable()
-    gateway = Gateway(_choose(config, profile, only))
-    learning = load_learning(learn)
-    collection = Collection(gateway, StoredCorpora(corpus, learning), learning=learning)
-    asyncio.run(serve_stdio(AgentActions(collection, _connect_to_model), export(load_telemetry())))
+    gateway = dispatch.Gateway(_choose_servers(config, profile, only))
+    learning = _settings.load_learning(learn)
+    stored = collections.StoredCorpora(corpus, learning)
+    actions = AgentActions(collections.Collection(gateway, stored, learning=learning), _connect_to_model)
+    asyncio.run(serve_stdio(actions, _telemetry.export(_settings.load_telemetry())))
 
 
 @functools.cache
 def _connect_to_model() -> LLM | None:
-    from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load
+    from shortlist.server.llm_settings import connect, load_llm_settings  # noqa: PLC0415  # slow to load; in a thread
 
     # The files of the current folder may come with a repository, so they do not choose the model.
     return connect(load_llm_settings(files=False).llm)
 
 
-def _choose(config: Sequence[str], profile: str | None, only: Sequence[str]) -> GatewayConfig:
-    return GatewayConfig(config, choice=ServerChoice(tuple(only), *load_profile(profile)))
+def _choose_servers(config: tuple[str, ...], profile: str | None, only: tuple[str, ...]) -> GatewayConfig:
+    choice = profiles.ServerChoice(only, *_settings.load_profile(profile))
+    return gateway_config.GatewayConfig(config, choice=choice)
 
 
-def status(out: Output, config: Sequence[str], refresh: bool, profile: str | None, only: Sequence[str]) -> None:
-    gateway = Gateway(_choose(config, profile, only))
+@command(examples=["shortlist mcp status"])
+@click.option("--refresh", is_flag=True, help="Ask every server for its tools now.")
+@profile_options
+@config_option
+def status(out: Output, refresh: bool, profile: str | None, only: tuple[str, ...], config: tuple[str, ...]) -> None:
+    """Show the configured servers, their tools, and what is pending approval."""
+    gateway = dispatch.Gateway(_choose_servers(config, profile, only))
     if refresh:
         import_extra("mcp", "mcp", "Asking MCP servers")
         asyncio.run(_refresh(gateway))
@@ -75,10 +112,10 @@ def status(out: Output, config: Sequence[str], refresh: bool, profile: str | Non
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "new": [tool.id for tool in gateway.catalog.list_new()],
         "notes": gateway.new_notes(),
-        "pending_files": [{"file": one.id, "servers": one.servers} for one in gateway.pending_files],
+        "pending_files": [{"file": file.id, "servers": file.servers} for file in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]
-    out.show(data, lambda screen: screen.show_servers(data), brief)
+    out.show(data, lambda screen: server_tables.show_servers(screen, data), brief)
 
 
 async def _refresh(gateway: Gateway, names: Sequence[str] | None = None) -> None:
@@ -88,16 +125,26 @@ async def _refresh(gateway: Gateway, names: Sequence[str] | None = None) -> None
         await gateway.close()
 
 
-def approve(out: Output, names: Sequence[str], everything: bool, diff: bool, yes: bool, config: Sequence[str]) -> int:
-    gateway = Gateway(GatewayConfig(config))
+@command(examples=["shortlist mcp approve", "shortlist mcp approve --diff"])
+@click.argument("names", nargs=-1, metavar="[TOOL]...")
+@click.option("--all", "everything", is_flag=True, help="Approve every pending tool.")
+@click.option("--diff", is_flag=True, help="Show all lines of each change.")
+@yes_option
+@config_option
+def approve(
+    out: Output, names: tuple[str, ...], everything: bool, diff: bool, yes: bool, config: tuple[str, ...]
+) -> int:
+    """Show what is pending approval, and approve the given tools as they are now. Without TOOL, all of it is shown.
+    Asks before it approves."""
+    gateway = dispatch.Gateway(gateway_config.GatewayConfig(config))
     catalog = gateway.catalog
     waiting = [*catalog.list_pending(), *(tool for tool in catalog.list_new() if not tool.pending)]
     wanted = _select(names, waiting, gateway) if names else waiting
     is_named, can_ask = everything or bool(names), out.can_ask()
     is_agreed = yes and is_named
-    review = summarize(wanted)
+    review = approval_summary.summarize(wanted)
     if wanted and not is_agreed and can_ask:
-        out.show({}, lambda screen: screen.show_review(review, in_full=diff))
+        out.show({}, lambda screen: server_tables.show_review(screen, review, in_full=diff))
         tools = printable(wanted[0].id) if len(wanted) == 1 else f"these {len(wanted)} tools"
         is_agreed = out.confirm(f"Approve {tools} as shown?")
         if not is_agreed:
@@ -106,7 +153,7 @@ def approve(out: Output, names: Sequence[str], everything: bool, diff: bool, yes
     catalog.approve(approved)
     data: dict[str, Any] = {"approved": [tool.id for tool in approved], "review": {} if approved else review}
     data["pending"] = [tool.review() for tool in catalog.list_pending()]
-    out.show(data, lambda screen: screen.show_approved(data, in_full=diff), data["approved"])
+    out.show(data, lambda screen: server_tables.show_approved(screen, data, in_full=diff), data["approved"])
     if wanted and is_named and not is_agreed:
         out.warn("Nothing was approved. Review the changes, then run this in a terminal, or add --yes.")
         return ERROR
@@ -125,9 +172,19 @@ def _select(names: Sequence[str], pending: Sequence[Tool], gateway: Gateway) -> 
     return list(selected.values())
 
 
-def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: Sequence[str]) -> int:
+@command(examples=["shortlist mcp login linear"])
+@name_argument
+@click.option("--no-browser", is_flag=True, help="Print the page to open instead of opening it.")
+@click.option(
+    "--scopes",
+    metavar="TEXT",
+    help="Scopes to ask for, separated by spaces, instead of those that the server names.",
+)
+@config_option
+def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: tuple[str, ...]) -> int:
+    """Sign in to a remote server with OAuth, in the browser. A running gateway uses the sign-in within seconds."""
     sign_in = _import_login().sign_in
-    configured = GatewayConfig(config)
+    configured = gateway_config.GatewayConfig(config)
     servers = {server.name: server for server in configured.read().servers}
     if name not in servers:
         near = did_you_mean(name, servers)
@@ -143,7 +200,7 @@ def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: 
         out.warn(f"{'A browser opens. If it does not, open this page' if is_open else 'Open this page'}:\n{url}")
 
     asyncio.run(sign_in(server, show, scopes or ""))
-    gateway = Gateway(configured)
+    gateway = dispatch.Gateway(configured)
     asyncio.run(_refresh(gateway, [name]))
     row = next(row for row in gateway.status() if row["name"] == name)
     problem, tools = row.get("problem"), count_of(row["tools"] or 0, "tool")
@@ -152,9 +209,12 @@ def login(out: Output, name: str, no_browser: bool, scopes: str | None, config: 
     return ERROR if problem else OK
 
 
+@command(examples=["shortlist mcp logout linear"])
+@name_argument
 def logout(out: Output, name: str) -> None:
+    """Delete the stored sign-in to a server, and revoke it if its authorization server supports that."""
     sign_out = _import_login().sign_out
-    keys = [key for key, found in read_sign_ins().items() if found.get("name") == name]
+    keys = [key for key, found in token_store.read_sign_ins().items() if found.get("name") == name]
     if not keys:
         raise InputError(f"No sign-in to {name!r} is stored.")
     revoked = [asyncio.run(sign_out(key)) for key in keys]
@@ -168,7 +228,14 @@ def _import_login() -> ModuleType:
     return browser_sign_in
 
 
+@command(examples=["shortlist mcp trust --list"])
+@click.argument("path", required=False, metavar="[PATH]")
+@click.option("--list", "listed", is_flag=True, help="List the approved files.")
+@click.option("--revoke", is_flag=True, help="Withdraw the approval of PATH.")
+@yes_option
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
+    """Approve the MCP servers of a project's own files. Show exactly what they would run, and ask. PATH is a project
+    file or folder; the default is the current project."""
     if listed or revoke:
         _list_trusted(out) if listed else _revoke(out, path)
         return OK
@@ -180,7 +247,7 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
         {
             "file": str(file.path),
             "state": "pending" if file in pending else "trusted",
-            "servers": [outline(name, entry) for name, entry in file.entries().items()],
+            "servers": [server_config.outline(name, entry) for name, entry in file.entries().items()],
             "diff": project_trust.diff_since_approval(file.path, file.content),
         }
         for file in files
@@ -188,13 +255,13 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
     data: dict[str, Any] = {"files": rows, "trusted": []}
     is_agreed, can_ask = yes, out.can_ask()
     if can_ask:
-        out.show(data, lambda screen: screen.show_project_files(rows))
+        out.show(data, lambda screen: server_tables.show_project_files(screen, rows))
         is_agreed = yes or not pending or out.confirm("Trust what is shown above, exactly as it is now?")
     for file in pending if is_agreed else ():
         project_trust.trust(file.path, file.content)
         data["trusted"].append(str(file.path))
     if not can_ask:
-        out.show(data, lambda screen: screen.show_project_files(rows), data["trusted"])
+        out.show(data, lambda screen: server_tables.show_project_files(screen, rows), data["trusted"])
     if pending and is_agreed:
         out.note("Trusted. A running gateway starts these servers within seconds.")
     elif pending and not can_ask:
@@ -204,15 +271,15 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
 
 def _find_files(path: str | None) -> list[ConfigurationFile]:
     """The project files at a path, or of the current project, that configure servers."""
-    places = project_files()
+    places = config_files.project_files()
     if path is not None:
         place = Path(path).expanduser()
         if not place.exists():
             raise InputError(f"{path} does not exist. Give a project's file, such as .mcp.json, or its folder.")
         if not place.is_dir():
-            return [ConfigurationFile(place, needs_trust=True)]
-        places = [place / name for name in PROJECT_FILES]
-    files = [ConfigurationFile(place) for place in places if place.exists()]
+            return [config_files.ConfigurationFile(place, needs_trust=True)]
+        places = [place / name for name in config_files.PROJECT_FILES]
+    files = [config_files.ConfigurationFile(place) for place in places if place.exists()]
     return [file for file in files if file.project and file.names_servers and file.entries()]
 
 
@@ -230,25 +297,33 @@ def _list_trusted(out: Output) -> None:
 
 def _revoke(out: Output, path: str | None) -> None:
     place = Path(path).expanduser() if path else None
-    files = [place, *(place / name for name in PROJECT_FILES)] if place else project_files()
+    files = [place, *(place / name for name in config_files.PROJECT_FILES)] if place else config_files.project_files()
     revoked = [str(file) for file in files if project_trust.revoke(file)]
     lines = [f"{file} is no longer trusted." for file in revoked] or ["No approval was found there."]
     out.show({"revoked": revoked}, "\n".join(lines), revoked)
 
 
-def allow(out: Output, names: Sequence[str], read: bool, forget: bool) -> None:
+@command(examples=['shortlist mcp allow "github/get_*" --read'])
+@click.argument("names", nargs=-1, metavar="[TOOL]...")
+@click.option("--read", is_flag=True, help="Permit call_read, too: the agent may run it without asking.")
+@click.option("--forget", is_flag=True, help="Remove the rules for these tools.")
+def allow(out: Output, names: tuple[str, ...], read: bool, forget: bool) -> None:
+    """Permit calls of tools, even if denied before; without TOOL, show all rules. A * matches any text."""
     _permit(out, names, None if forget else "read" if read else "write")
 
 
-def deny(out: Output, names: Sequence[str]) -> None:
+@command(examples=['shortlist mcp deny "github/delete_*"'])
+@click.argument("names", nargs=-1, required=True, metavar="TOOL...")
+def deny(out: Output, names: tuple[str, ...]) -> None:
+    """Hide tools from agents: they are neither found nor called. A * matches any text, and case is ignored. Show which
+    known tools match."""
     _permit(out, names, "never")
 
 
 def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
-    from shortlist.install.agent_config import AgentConfig  # noqa: PLC0415  # slow to load
-
-    path = config_dir() / OWN_FILE
-    file = AgentConfig(path, "permissions", private=not path.exists())  # an existing file keeps its permissions
+    path = config_dir() / config_files.OWN_FILE
+    is_private = not path.exists()  # an existing file keeps its permissions
+    file = agent_config.AgentConfig(path, "permissions", private=is_private)
     for name in names:
         if not name.strip("/* "):
             raise InputError(f"{name!r} names no server. Write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
@@ -270,12 +345,14 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
 
 def _find_matches(out: Output, names: Sequence[str], access: str) -> dict[str, list[str]]:
     """The known tools that each rule is about, which are also reported."""
-    gateway = Gateway(GatewayConfig())
+    gateway = dispatch.Gateway(gateway_config.GatewayConfig())
     servers = [row["name"] for row in gateway.status()]
     matches: dict[str, list[str]] = {}
     for name in names:
         tools = gateway.catalog.tools.values()
-        ids = matches[name] = [one.id for one in tools if matches_rule(name, access, one.server, one.name)]
+        ids = matches[name] = [
+            tool.id for tool in tools if gateway_config.matches_rule(name, access, tool.server, tool.name)
+        ]
         is_pattern = any(mark in name.partition("/")[0] for mark in "*?[")
         if not ids and not is_pattern and not any(f"{name}/".startswith(f"{server}/") for server in servers):
             out.warn(f"No configured server matches {name!r}. The rule is stored anyway.")

@@ -3,45 +3,173 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 import shortlist
-from shortlist.cli.corpora import open_corpora
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import join_conditions, parse_condition, parse_score, split_names
 from shortlist.cli.output import ABSTAINED, OK, Output
-from shortlist.cli.parameters import split_names
-from shortlist.retrieval.disclose import read_hit
+from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option
+
+with lazy_imports():
+    from shortlist.cli import corpora
+    from shortlist.cli.terminal import hits
+    from shortlist.retrieval import disclose as disclosure
+
+if TYPE_CHECKING:
+    from shortlist.results import Level, Mode
+    from shortlist.retrieval.discover import MinScore
+    from shortlist.retrieval.filters import Filter
+
+# As in the library, which is loaded when a command runs.
+MODES: tuple[Mode, ...] = ("auto", "lexical", "dense", "hybrid")
+LEVELS: tuple[Level, ...] = ("metadata", "body", "bundled")
+STRATEGIES = ("adaptive", "conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax")
+
+query_argument = click.argument(
+    "words", nargs=-1, required=True, metavar="CORPUS QUERY...", shell_complete=complete_corpus
+)
+search_corpus_option = corpus_option("Corpus to search; separate several with commas.")
+k_option = click.option(
+    "-k",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of candidates to retrieve.",
+)
+mode_option = click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="Ranking mode.")
+filter_option = click.option(
+    "--filter",
+    metavar="CONDITION",
+    type=parse_condition,
+    multiple=True,
+    callback=join_conditions,
+    help='Condition on metadata: key=value, or JSON such as {"year": {"$gte": 2020}}. Repeatable.',
+)
+strategy_option = click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default="adaptive", show_default=True, help="Selection strategy."
+)
+max_k_option = click.option(
+    "--max-k",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Maximum number of results to select (default: 3; adaptive: 1 to 5, those that are nearly as relevant as the "
+    "best).",
+)
+min_score_option = click.option(
+    "--min-score",
+    metavar="SCORE",
+    type=parse_score,
+    default="auto",
+    show_default=True,
+    help="Score threshold: a number, auto (the calibrated or built-in threshold) or none (abstain only if nothing "
+    "matches).",
+)
 
 
-def search(out: Output, words: Sequence[str], corpus: list[str], **how: Any) -> int:
+@command(
+    examples=[
+        "shortlist search tools:tools.yaml where is the parcel",
+        'shortlist search docs:docs "return a mattress" --json',
+    ]
+)
+@query_argument
+@search_corpus_option
+@k_option
+@mode_option
+@filter_option
+def search(
+    out: Output, words: Sequence[str], corpus: tuple[str, ...], k: int, mode: Mode, filter: Filter | None
+) -> int:
+    """Rank candidates, best first. The first word is the corpus (separate several with commas), unless --corpus is
+    given."""
     names, query = _split_query(words, corpus)
-    hits = shortlist.search(open_corpora(out, names), query, **how)
-    out.show(hits.to_dict(), lambda screen: screen.show_hits(hits), [hit.id for hit in hits])
-    if hits.note:
-        out.note(f"shortlist: {hits.note} The results are probably unrelated.")
-    return OK if hits else ABSTAINED
+    found = shortlist.search(corpora.open_corpora(out, names), query, mode, k, filter)
+    out.show(found.to_dict(), lambda screen: hits.show_hits(screen, found), [hit.id for hit in found])
+    if found.note:
+        out.note(f"shortlist: {found.note} The results are probably unrelated.")
+    return OK if found else ABSTAINED
 
 
-def discover(out: Output, words: Sequence[str], corpus: list[str], disclose: bool, level: Any, **how: Any) -> int:
+@command(
+    examples=[
+        'shortlist discover tools:tools.yaml "refund a payment to the customer\'s card"',
+        'shortlist discover tools:tools.yaml,skills "roll back a bad release" --max-k 2 --strategy top_k '
+        "--level bundled",
+    ]
+)
+@query_argument
+@search_corpus_option
+@click.option("--disclose", is_flag=True, help="Show the bodies of the results.")
+@click.option("--level", type=click.Choice(LEVELS), help="Amount of detail to show of each result.")
+@min_score_option
+@k_option
+@mode_option
+@filter_option
+@max_k_option
+@strategy_option
+def discover(
+    out: Output,
+    words: Sequence[str],
+    corpus: tuple[str, ...],
+    disclose: bool,
+    level: Level | None,
+    min_score: MinScore,
+    k: int,
+    mode: Mode,
+    filter: Filter | None,
+    max_k: int | None,
+    strategy: str,
+) -> int:
+    """Choose the few candidates that fit, or none. The first word is the corpus (separate several with commas), unless
+    --corpus is given."""
     names, query = _split_query(words, corpus)
-    level = level or ("body" if disclose else "metadata")
-    found = shortlist.discover(open_corpora(out, names), query, level=level, **how)
-    out.show(found.to_dict(), lambda screen: screen.show_discovery(found), [item.id for item in found.results])
+    found = shortlist.discover(
+        corpora.open_corpora(out, names),
+        query,
+        mode,
+        k,
+        filter,
+        strategy=strategy,
+        max_k=max_k,
+        min_score=min_score,
+        level=level or ("body" if disclose else "metadata"),
+    )
+    out.show(found.to_dict(), lambda screen: hits.show_discovery(screen, found), [item.id for item in found.results])
     if "floor" in found.signals and "min_relevance" not in found.signals:  # a calibrated one that may be out of date
         out.note(f"shortlist: threshold: {found.signals['floor']}")
     return ABSTAINED if found.abstained else OK
 
 
-def read(out: Output, corpus: str, ids: Sequence[str], level: Any) -> None:
-    (opened,) = open_corpora(out, [corpus])
-    shown = shortlist.disclose([read_hit(opened, id) for id in ids], level)
+@command(
+    examples=[
+        "shortlist read docs:docs returns-policy.md",
+        "shortlist read tools:tools.yaml refund_payment track_shipment --quiet",
+    ]
+)
+@corpus_argument
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default="body",
+    show_default=True,
+    help="Amount of detail to show.",
+)
+def read(out: Output, corpus: str, ids: Sequence[str], level: Level) -> None:
+    """Show documents of a corpus by id."""
+    opened = corpora.open_corpus(out, corpus)
+    shown = shortlist.disclose([disclosure.read_hit(opened, id) for id in ids], level)
     data = [{key: value for key, value in item.to_dict().items() if key != "score"} for item in shown]
     texts = [item.body or "" for item in shown]
-    out.show({"documents": data}, lambda screen: screen.show_documents(shown), texts, is_text=True)
+    out.show({"documents": data}, lambda screen: hits.show_documents(screen, shown), texts, is_text=True)
 
 
-def _split_query(words: Sequence[str], names: list[str]) -> tuple[list[str], str]:
+def _split_query(words: Sequence[str], names: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The corpora and the query."""
     if not names:
         names, words = split_names(words[:1]), words[1:]

@@ -2,39 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from shortlist.cli.confirming import ask_to_confirm
-from shortlist.cli.corpora import open_corpora
+import click
+
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import Output
-from shortlist.client.addresses import is_service_address
-from shortlist.compat.retriever_settings import load_compat_settings, unknown_variables
+from shortlist.cli.shared_options import corpus_option, learn_option, settings_option
 from shortlist.errors import InputError, needs_extra
-from shortlist.server.service_settings import find_requests_in
 
-with needs_extra("server", "shortlist serve"):
-    from shortlist.compat.retriever_service import create_app
-    from shortlist.server import run
+with lazy_imports():
+    from shortlist.cli import confirming, corpora
+    from shortlist.client import addresses
+    from shortlist.compat import retriever_settings
+    from shortlist.server import service_settings
 
 
+@command(examples=["shortlist serve --documents tools.yaml --port 8000"])
+@click.option("--host", metavar="TEXT", help="Address to listen on (default: 127.0.0.1).")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Port to listen on (default: 9200); 0 picks a free one.",
+)
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Processes that search, such as one for each core (default: 0, threads of the service).",
+)
+@click.option("--documents", metavar="PATH", help="Catalog to serve, YAML or JSON.")
+@corpus_option("Corpus to serve beside the catalog, instead of all; separate several with commas.")
+@click.option("--token", metavar="TEXT", help="Token that callers must send. Prefer to set SHORTLIST_TOKEN.")
+@click.option("--allow-anonymous", is_flag=True, help="Allow unauthenticated access.")
+@learn_option
+@settings_option
 def serve(
-    out: Output, settings: str | None, documents: str | None, corpus: Sequence[str], allow_anonymous: bool,
-    learn: str | None, **given: Any,
-) -> None:  # fmt: skip
-    values = {f"server.{name}": value for name, value in given.items()} | {
-        "documents.source": documents,
+    out: Output,
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    documents: str | None,
+    corpus: tuple[str, ...],
+    token: str | None,
+    allow_anonymous: bool,
+    learn: str | None,
+    settings: str | None,
+) -> None:
+    """Serve a catalog and the corpora over HTTP, with a web page. Press Ctrl-C to stop."""
+    with needs_extra("server", "shortlist serve"):
+        from shortlist.compat.retriever_service import create_app  # noqa: PLC0415  # needs an extra
+        from shortlist.server import run  # noqa: PLC0415
+    given = {
+        "server.host": host,
+        "server.port": port,
+        "server.workers": workers,
+        "server.token": token,
         "server.corpora": corpus or None,
         "server.allow_anonymous": allow_anonymous or None,
+        "documents.source": documents,
         "usage.learn": learn,
     }
     if settings is None:
-        ask_to_confirm(out, find_requests_in(Path()))
-    loaded = load_compat_settings(settings, {key: value for key, value in values.items() if value is not None})
-    for sentence in unknown_variables():
+        confirming.ask_to_confirm(out, service_settings.find_requests_in(Path()))
+    values = {key: value for key, value in given.items() if value is not None}
+    loaded = retriever_settings.load_compat_settings(settings, values)
+    for sentence in retriever_settings.unknown_variables():
         out.note(f"shortlist: {sentence}")
-    for name in filter(is_service_address, loaded.server.corpora or ()):  # a settings file may come with a project
+    for name in filter(addresses.is_service_address, loaded.server.corpora or ()):  # the file may come with a project
         raise InputError(f"server.corpora has {name!r}, the address of another service. Serve corpora of this machine.")
-    open_corpora(out, loaded.server.corpora or ())
+    corpora.open_corpora(out, loaded.server.corpora or ())
     run.serve(loaded, create_app)

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import click
+
 from shortlist._projects import project_folders, project_root
 from shortlist._text import count_of, printable
-from shortlist.cli.confirming import confirm_all, render_requests
+from shortlist.cli.command import command
+from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.client.addresses import confirmation_of, is_service_address, parse_address
-from shortlist.errors import InputError, ShortlistError
-from shortlist.index.location import requests_of
-from shortlist.mcp_client.config_files import PROJECT_FILES, ConfigurationFile
+from shortlist.cli.shared_options import yes_option
+from shortlist.errors import InputError
 from shortlist.safety import confirmations
 from shortlist.safety.confirmations import Confirmation
-from shortlist.server.llm_settings import choose_llm
-from shortlist.server.service_settings import find_requests_in
-from shortlist.sources.skills import USUAL_PLACES
+
+with lazy_imports():
+    from shortlist.cli import confirming
+    from shortlist.client import addresses
 
 
-def _find_llm(folder: Path) -> list[Confirmation]:
-    request = choose_llm(folder).request
-    return [request] if request else []
-
-
-def _find_skills(folder: Path) -> list[Confirmation]:
-    is_own = folder.resolve() == Path.home().resolve()
-    has_skills = any((folder / place).is_dir() for place in USUAL_PLACES)
-    return [Confirmation("project", folder)] if has_skills and not is_own else []
-
-
-# Each lists what a folder asks for that takes effect once it is confirmed.
-FINDERS: tuple[Callable[[Path], list[Confirmation]], ...] = (_find_llm, find_requests_in, _find_skills, requests_of)
-
-
+@command(examples=["shortlist trust", "shortlist trust --list"], exclusive=[("--list", "--revoke", "--yes")])
+@click.argument("path", required=False, metavar="[PATH]")
+@click.option("--list", "listed", is_flag=True, help="List everything that is confirmed.")
+@click.option("--revoke", is_flag=True, help="Withdraw what is confirmed for PATH and the files in it.")
+@yes_option
 def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) -> int:
-    service = confirmation_of(parse_address(path, allow_http=True)) if path and is_service_address(path) else None
+    """Confirm what the files of a project ask for. Show the addresses that they would send data to, embedders, settings
+    that open the service to other machines, and skills; ask, and remember the answer. PATH is a folder; the default is
+    the current project. PATH can also be the address of a service, which SHORTLIST_TOKEN is then sent to. The MCP
+    servers of a project are reviewed with shortlist mcp trust."""
+    service = None
+    if path and addresses.is_service_address(path):
+        service = addresses.confirmation_of(addresses.parse_address(path, allow_http=True))
     place = Path(path).expanduser() if path else None
     if listed or revoke:
         _list_confirmed(out) if listed else _revoke(out, place or project_root(), service)
@@ -48,15 +44,15 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
     if service:
         pending = [] if service.is_confirmed else [service]
     else:
-        pending = _find_pending(out, [place] if place else project_folders())
+        pending = confirming.find_pending(out, [place] if place else project_folders())
     data: dict[str, Any] = {"pending": [request.to_dict() for request in pending], "confirmed": []}
-    text = render_requests(pending) or "Nothing here needs your confirmation."
+    text = confirming.render_requests(pending) or "Nothing here needs your confirmation."
     is_agreed, can_ask = yes, out.can_ask()
     if can_ask:
         out.show(data, text)
         is_agreed = yes or not pending or out.confirm(f"Allow {count_of(len(pending), 'request')} as shown?")
     if pending and is_agreed:
-        confirm_all(pending)
+        confirming.confirm_all(pending)
         data = {"pending": [], "confirmed": data["pending"]}
     if not can_ask:
         out.show(data, text, [row["value"] or row["place"] for row in data["confirmed"]])
@@ -67,24 +63,9 @@ def trust(out: Output, path: str | None, listed: bool, revoke: bool, yes: bool) 
     return OK if is_agreed or not pending else ERROR
 
 
-def _find_pending(out: Output, folders: list[Path]) -> list[Confirmation]:
-    """What the folders ask for that is not confirmed; MCP files are only mentioned, as another command reviews them."""
-    found: dict[str, Confirmation] = {}
-    for folder in folders:
-        for find in FINDERS:
-            try:
-                found |= {request.key: request for request in find(folder.resolve())}
-            except ShortlistError as error:
-                out.warn(str(error))
-        for name in PROJECT_FILES:
-            with suppress(ShortlistError):
-                if (folder / name).is_file() and (pending := ConfigurationFile(folder / name).pending()):
-                    out.note(f"shortlist: {pending.reason}")
-    return [request for request in found.values() if not request.is_confirmed]
-
-
 def _list_confirmed(out: Output) -> None:
-    rows = [request.to_dict() for request in sorted(confirmations.confirmed(), key=lambda one: (one.place, one.kind))]
+    known = sorted(confirmations.confirmed(), key=lambda request: (request.place, request.kind))
+    rows = [request.to_dict() for request in known]
     lines = [printable(f"{row['kind']:8} {row['place']}  {row['value']}".rstrip()) for row in rows]
     out.show({"confirmed": rows}, "\n".join(lines) or "Nothing is confirmed.", lines)
 

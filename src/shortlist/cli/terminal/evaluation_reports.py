@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from shortlist._text import count_of
-from shortlist.cli.terminal import Cells, Screen
+from shortlist.cli.terminal.screen import Cells, Screen
 from shortlist.eval.calibration import Calibration
 from shortlist.eval.lint import LintReport
 from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport
@@ -36,9 +36,9 @@ def show_report(screen: Screen, report: DiscoveryReport, misses: int) -> None:
     ]
     screen.draw_table(("", "cases", ""), outcomes, ("", ">", "dim"))
     screen.say(f"Threshold: {report.threshold}.{_compare_without(report)}", "dim")
-    for one in report.misses[:misses]:
-        screen.draw(Text.assemble((f"{one.outcome}  ", "yellow"), (one.case.query, "bold")))
-        screen.say(one.why.says if one.why else "", "dim", indent=2)
+    for miss in report.misses[:misses]:
+        screen.draw(Text.assemble((f"{miss.outcome}  ", "yellow"), (miss.case.query, "bold")))
+        screen.say(miss.why.says if miss.why else "", "dim", indent=2)
     if len(report.misses) > misses:
         screen.say(
             f"{misses} of {len(report.misses):,} misses are shown. Show more with --misses N, or all with --json.",
@@ -69,16 +69,17 @@ def show_usage(screen: Screen, comparison: Comparison, misses: int) -> None:
 
 
 def show_comparison(screen: Screen, comparison: Comparison, names: Sequence[str] = ()) -> None:
-    one, two = comparison.first, comparison.second
-    first, second = names or ((one.mode, two.mode) if one.corpus == two.corpus else (one.corpus, two.corpus))
+    before, after = comparison.first, comparison.second
+    is_same = before.corpus == after.corpus
+    first, second = names or ((before.mode, after.mode) if is_same else (before.corpus, after.corpus))
     screen.draw(
         Text.assemble(
-            (f"{first} against {second}", "bold"), f", {count_of(len(one.in_scope), 'case')} with an expected result"
+            (f"{first} against {second}", "bold"), f", {count_of(len(before.in_scope), 'case')} with an expected result"
         )
     )
     rows: list[Cells] = []
     for name, pair in comparison.metrics.items():
-        if name.partition("@")[2] in ("", str(two.k)) or name == "hit@1":
+        if name.partition("@")[2] in ("", str(after.k)) or name == "hit@1":
             color = "" if pair.p_value >= 0.05 else "green" if pair.difference > 0 else "red"
             interval = f"{pair.difference.low:+.2f} to {pair.difference.high:+.2f}"
             change = Text.assemble((f"{pair.difference:+.3f} ", color), (interval, "dim"))
@@ -87,9 +88,9 @@ def show_comparison(screen: Screen, comparison: Comparison, names: Sequence[str]
             rows.append([name, f"{pair.first:.3f}", f"{pair.second:.3f}", change, p_value, *counts])
     _draw_numbers(screen, ["", first, second, "difference", "p", "better", "worse", "equal"], rows)
     for word, pairs in (("better", comparison.better), ("worse", comparison.worse)):
-        for before, after in pairs[:3]:
-            ranks = f"{before.rank or 'not found'} -> {after.rank or 'not found'}"
-            screen.draw(Text.assemble((f"{word}  {ranks}  ", "dim"), before.case.query))
+        for old, new in pairs[:3]:
+            ranks = f"{old.rank or 'not found'} -> {new.rank or 'not found'}"
+            screen.draw(Text.assemble((f"{word}  {ranks}  ", "dim"), old.case.query))
 
 
 def show_selection(screen: Screen, report: SelectionReport) -> None:
@@ -135,12 +136,12 @@ def show_findings(screen: Screen, report: LintReport) -> None:
         screen.say("There are no documents to check.", "yellow")
         return
     rule = ""
-    for one in report.findings:
-        if one.rule != rule:
-            color = "bold red" if one.severity == "error" else "bold yellow"
-            screen.draw(Text.assemble((f"{one.severity}: {one.rule}", color), (f"  {one.advice}", "dim")))
-            rule = one.rule
-        screen.say(one.says, indent=2)
+    for finding in report.findings:
+        if finding.rule != rule:
+            color = "bold red" if finding.severity == "error" else "bold yellow"
+            screen.draw(Text.assemble((f"{finding.severity}: {finding.rule}", color), (f"  {finding.advice}", "dim")))
+            rule = finding.rule
+        screen.say(finding.says, indent=2)
     warnings = len(report.findings) - len(report.errors)
     counts = f"{count_of(len(report.errors), 'error')}, {count_of(warnings, 'warning')}"
     screen.say(f"{count_of(report.documents, 'document')}: {counts if report.findings else 'no problems'}.", "bold")

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import install
 from shortlist._files import replace_text
 from shortlist.cli import ERROR, OK, USAGE, run
-from shortlist.install import agent_config
+from shortlist.install import agent_config, plans
 from tests.pages import read_blocks, read_page, run_commands
 
 PAGE = read_page("guides/install.md")
@@ -29,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SHORTLIST_CONFIG_DIR", "")
     for variable in ("XDG_CONFIG_HOME", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(install, "find_own_command", lambda places: ["/path/to/shortlist"])
+    monkeypatch.setattr(plans, "find_own_command", lambda places: ["/path/to/shortlist"])
     return home
 
 

@@ -1,0 +1,77 @@
+"""Makes a command from a function: its docstring is the help, its first parameter an Output.
+
+Every command has --json, --quiet and --debug, explains the terms in its usage line, and ends its help with examples.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from shortlist.cli.output import OK, Output
+
+# What the metavars of arguments and options mean.
+TERMS = {
+    "CORPUS": "CORPUS is a registered name (list them with shortlist ls), docs:PATH (the files of a folder), "
+    "tools:PATH (the tools of a catalog), or the folder of a corpus. A corpus is built on first use.",
+    "CASES": "CASES is a JSONL file with a query and the expected ids per line, a folder in BEIR layout, or TREC "
+    "topics with --qrels. Leave it out if CORPUS is a folder in BEIR layout, which has both.",
+    "SYSTEM": "SYSTEM is ir, aumai, or the path of a file that one of them stored.",
+    "KIND": "KIND is files, skills, md_reports, catalog, tools, openapi, functions, mcp, packages or records.",
+    "MODEL": "MODEL is default, tools, light, minilm, none, or the name, folder or address of another embedding model.",
+    "TOOL": "TOOL is SERVER/NAME, or SERVER for all of its tools.",
+}
+COMMON_OPTIONS = (
+    click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
+    click.Option(["--quiet"], is_flag=True, help="Print only what a script needs."),
+    click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
+)
+
+
+class Command(click.Command):
+    """A command of which each group of `exclusive` options allows one."""
+
+    exclusive: Sequence[Sequence[str]] = ()
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for group in self.exclusive:
+            used = [param.opts[0] for param in self.params if param.opts[0] in group and ctx.params[str(param.name)]]
+            if len(used) > 1:
+                raise click.UsageError(f"{used[0]} cannot be combined with {used[1]}.")
+        return super().invoke(ctx)
+
+
+def command(
+    *, examples: Sequence[str], exclusive: Sequence[Sequence[str]] = ()
+) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a command from a function below its click.argument and click.option decorators.
+
+    It is called with an Output and the values of its parameters, and returns an exit code or None for success.
+    """
+
+    def make(function: Callable[..., int | None]) -> Command:
+        @functools.wraps(function)
+        def call(as_json: bool, quiet: bool, debug: bool, **values: Any) -> int:
+            return function(Output(as_json, quiet), **values) or OK
+
+        params = [*reversed(getattr(function, "__click_params__", ())), *COMMON_OPTIONS]
+        metavars = " ".join(str(param.metavar) for param in params)
+        terms = [text for term, text in TERMS.items() if re.search(rf"\b{term}\b", metavars)]
+        help = " ".join((inspect.getdoc(function) or "").split())
+        name = function.__name__.replace("_", "-")
+        made = Command(name, None, call, params, "\n\n".join([help, *terms]), make_epilog(examples))
+        made.exclusive = exclusive
+        return made
+
+    return make
+
+
+def make_epilog(examples: Sequence[str], notes: Sequence[str] = ()) -> str:
+    """The end of a help text. Click keeps the lines of a paragraph that begins with \\b."""
+    blocks = (notes, ["Examples:", *(f"  {example}" for example in examples)])
+    return "\n\n".join("\n".join(["\b", *block]) for block in blocks if block)

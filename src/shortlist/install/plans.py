@@ -1,0 +1,158 @@
+"""Plans that add, update or remove the entry of an agent that starts `shortlist mcp`; all else there stays as it is."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shortlist._text import did_you_mean
+from shortlist.errors import InputError
+from shortlist.install import json_text
+from shortlist.install.agent_config import NAME, AgentConfig, Change, Data, UnsafeChange
+from shortlist.install.agents import AGENTS, Agent, Places, Scope
+from shortlist.install.relocation import Relocation
+from shortlist.mcp_client.server_entries import is_server
+
+# Agents pass few variables on to the servers that they start.
+FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do for one agent: the action (added, updated, removed, unchanged, absent or manual), the change of its
+    file, the servers that move out of it or back, those that cannot move, with the reason, and those of the moved ones
+    that may need a sign-in.
+
+    An agent without a file gets a snippet for the user to paste instead of a change.
+    """
+
+    agent: Agent
+    scope: Scope
+    action: str
+    change: Change | None
+    moved: list[str]
+    left: dict[str, str] = field(default_factory=dict)
+    sign_in: list[str] = field(default_factory=list)
+    snippet: str = ""
+
+
+def find_agents(names: Sequence[str], scope: Scope, places: Places) -> list[Agent]:
+    """The agents of these names; "all" means those that are installed and have a configuration of this scope."""
+    found: dict[str, Agent] = {}
+    for name in names:
+        if name == "all":
+            installed = [agent for agent in AGENTS.values() if agent.is_installed(places)]
+            found |= {agent.name: agent for agent in installed if scope == "user" or agent.project}
+        elif name in AGENTS:
+            found[name] = AGENTS[name]
+        else:
+            near = did_you_mean(name, AGENTS)
+            raise InputError(f"{name!r} is not a known agent.{near} Use {', '.join(AGENTS)} or all.")
+    if not found:
+        raise InputError(f"No agent was found on this machine. Name one of {', '.join(AGENTS)}.")
+    return list(found.values())
+
+
+def plan_install(
+    agent: Agent,
+    scope: Scope,
+    places: Places,
+    *,
+    name: str = NAME,
+    command: str | None = None,
+    relocation: Relocation | None = None,
+) -> Plan:
+    """Add the entry, or update it. With a relocation, the agent's other servers move behind ours."""
+    entry = _make_entry(agent, name, scope, places, command)
+    if agent.hint:
+        return Plan(agent, scope, "manual", None, [], snippet=json_text.put("", [agent.key, name], entry))
+    file = AgentConfig(agent.file(scope, places), agent.key)
+    try:
+        action = "added"
+        if name in file.servers:
+            file.check_ours(name)
+            action = "unchanged"
+            for keys, value in list(_find_differences(file.servers[name], entry, agent.fixed)):
+                file.put([name, *keys], value)
+                action = "updated"
+        else:
+            file.put([name], entry)
+        servers = dict(file.servers)
+        moved, left = _move_others(agent, file, relocation) if relocation else ([], {})
+        if moved and relocation and agent.variables and relocation.variables:
+            file.put([name, agent.variables], relocation.variables)
+        action = "updated" if moved and action == "unchanged" else action
+        found = [relocation.find_sign_in(other, servers[other]) for other in moved] if relocation else []
+        return Plan(agent, scope, action, file.change(), moved, left, [own for own in found if own])
+    except UnsafeChange as error:
+        raise UnsafeChange(f"{error} This is the entry:\n\n{file.render(name, entry)}") from None
+
+
+def _move_others(agent: Agent, file: AgentConfig, relocation: Relocation) -> tuple[list[str], dict[str, str]]:
+    """Move the other servers of an agent behind ours: those that are moved, and the others with the reason."""
+    moved, left = [], {}
+    for name in [name for name, entry in file.servers.items() if is_server(entry) and not file.is_ours(name)]:
+        if reason := relocation.move(agent, file.path, name, file.servers[name]):
+            left[name] = reason
+        else:
+            file.drop(name)
+            moved.append(name)
+    return moved, left
+
+
+def plan_uninstall(
+    agent: Agent, scope: Scope, places: Places, *, name: str = NAME, relocation: Relocation | None = None
+) -> Plan:
+    """Remove the entry, and nothing else. With a relocation, the servers that were moved come back."""
+    if agent.hint:
+        return Plan(agent, scope, "manual", None, [])
+    path = agent.file(scope, places)
+    restored = relocation.restore(path) if relocation else {}
+    file = AgentConfig(path, agent.key, private=bool(restored) and not path.exists())
+    action = "absent"
+    if name in file.servers:
+        file.check_ours(name)
+        file.drop(name)
+        action = "removed"
+    moved = [other for other in restored if other not in file.servers]
+    for other in moved:
+        file.put([other], restored[other])
+    return Plan(agent, scope, action, file.change(), moved)
+
+
+def _find_differences(
+    existing: Mapping[str, Any], entry: Mapping[str, Any], fixed: Mapping[str, Any]
+) -> Iterator[tuple[list[str], Any]]:
+    """The values to set, by their keys, so that an existing entry starts us; the user may change what is fixed."""
+    for key, value in entry.items():
+        inner = existing.get(key)
+        if isinstance(value, Mapping) and isinstance(inner, Mapping):
+            yield from (([key, *keys], each) for keys, each in _find_differences(inner, value, {}))
+        elif inner != value and not (key in fixed and key in existing):
+            yield [key], value
+
+
+def _make_entry(agent: Agent, name: str, scope: Scope, places: Places, command: str | None) -> Data:
+    """The entry that starts us. Folders in variables are passed on, except in a file that others may share."""
+    words = find_own_command(places)
+    if command is not None:
+        try:
+            words = shlex.split(command, posix=places.platform != "win32")
+        except ValueError:
+            words = []
+        if not words:
+            raise InputError(f"The command {command!r} cannot be parsed. Write it as in a shell.")
+    folders = {key: str(folder.absolute()) for key in FOLDERS if (folder := places.folder(key))}
+    return agent.make_entry(name, [*words, "mcp"], folders if scope == "user" else {})
+
+
+def find_own_command(places: Places, python: str = sys.executable) -> list[str]:
+    """The absolute path of the command `shortlist` of this environment, or its Python, which can run it too."""
+    name = "shortlist.exe" if places.platform == "win32" else "shortlist"
+    folder = Path(python).parent  # not resolved: the Python of an environment may be a link out of it
+    beside = [place for place in (folder / name, folder / "Scripts" / name) if place.is_file()]
+    return [str(beside[0])] if beside else [python, "-P", "-m", "shortlist"]

@@ -1,0 +1,24 @@
+"""The commands config show and download."""
+
+from __future__ import annotations
+
+from shortlist._paths import config_dir
+from tests.cli.conftest import Shell
+
+
+def test_config_show_prints_the_path_of_the_mcp_servers(shell: Shell) -> None:
+    assert shell("config", "show", "--json").json["mcp_servers"] == str(config_dir() / "mcp.json")
+    assert "MCP servers" in shell("config", "show").out
+
+
+def test_secrets_are_not_shown(shell: Shell) -> None:
+    done = shell("config", "show", "--json", OPENAI_API_KEY="sk-123")
+    assert done.json["variables"]["OPENAI_API_KEY"] == "***"
+    assert "sk-123" not in shell("config", "show", OPENAI_API_KEY="sk-123").out
+
+
+def test_a_model_that_cannot_be_fetched_is_named(shell: Shell) -> None:
+    done = shell("download", "onnx:no/such-model", HF_HUB_OFFLINE="1")
+    assert done.code == 1
+    assert "no/such-model" in done.err
+    assert shell("download", "light", "--json").json["dim"] == 512

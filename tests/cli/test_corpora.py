@@ -1,0 +1,79 @@
+"""The corpora that arguments mean, and how they learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from shortlist import Corpus
+from shortlist._settings import FILE, VARIABLES, Learn
+from shortlist.index.storage.usage_log import Learning
+from shortlist.mcp import agent_server
+from shortlist.server.application import create_app
+from shortlist.server.service_settings import load_settings
+from tests.cli.conftest import Shell
+
+
+def test_the_setting_is_that_of_the_library_and_of_the_service() -> None:
+    assert get_args(Learn) == get_args(Learning)
+    assert VARIABLES["SHORTLIST_LEARN"] == "usage.learn"
+    assert FILE == "settings.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "learning"),
+    [("usage: {learn: off}", "off"), ("usage: {learn: on}", "on"), ("usage: {learn: log}", "log")],
+)
+def test_a_search_learns_as_the_settings_file_says(shop: Shell, text: str, learning: str) -> None:
+    (shop.folder / FILE).write_text(text)
+    assert shop("search", "shop", "refund").code == 0
+    assert Corpus.learning == learning
+    assert load_settings(shop.folder / FILE, environment={}).usage.learn == learning
+
+
+def test_the_variable_comes_before_the_file_which_is_not_read_then(shop: Shell) -> None:
+    (shop.folder / FILE).write_text("{% of another program %}")
+    for variable, learning in (("", "off"), ("log", "log")):
+        assert shop("search", "shop", "refund", SHORTLIST_LEARN=variable).code == 0
+        assert Corpus.learning == learning
+
+
+def test_an_unknown_value_is_an_error_that_lists_the_known_ones(shop: Shell) -> None:
+    done = shop("search", "shop", "refund", SHORTLIST_LEARN="maybe")
+    assert (done.code, done.err) == (
+        1,
+        "shortlist: SHORTLIST_LEARN: usage.learn must be one of off, log, on, not 'maybe'.\n",
+    )
+    assert shop("mcp", "--learn", "maybe").code == 2
+
+
+def test_a_search_that_must_not_learn_ranks_without_what_was_learned(used: Shell) -> None:
+    assert used("search", "shop", "giraffe", "--quiet").out.splitlines()[0] == "refund_payment"
+    assert "refund_payment" not in used("search", "shop", "giraffe", "--quiet", SHORTLIST_LEARN="off").out.split()[:1]
+
+
+def test_questions_learn_as_the_setting_says(shell: Shell) -> None:
+    shell("ingest", "docs/faq.txt", "--index-dir", ".index", "--embedder", "light")
+    shell("query", "--extractive", "--index-dir", ".index", "How much is express delivery?", SHORTLIST_LEARN="log")
+    assert Corpus.learning == "log"
+
+
+def test_the_service_learns_as_its_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    create_app(load_settings(given={"usage.learn": "log"}, environment={"SHORTLIST_LEARN": "off"}))
+    assert Corpus.learning == "log"
+
+
+def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def serve_no_one(agent: agent_server.AgentActions, at_exit: None) -> None:
+        await agent.status()
+        await agent.close()
+
+    monkeypatch.setattr(agent_server, "serve_stdio", serve_no_one)
+    learned = []
+    for arguments in (["--learn", "off"], []):
+        assert shell("mcp", *arguments, SHORTLIST_LEARN="log").code == 0
+        learned.append(Corpus.learning)
+    assert learned == ["off", "log"]
