@@ -21,7 +21,7 @@ from shortlist import (
 from shortlist.answer.agent import LONGEST_RESULT, MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.library.opening import open_states
-from shortlist.retrieval.retrieve import retrieve
+from shortlist.retrieval.corpus_hits import retrieve
 from tests.answer.test_ask import MOONS
 
 

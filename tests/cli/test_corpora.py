@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from shortlist import Corpus
 from shortlist._settings import FILE, VARIABLES, Learn
 from shortlist.index.storage.usage_log import Learning
+from shortlist.library import opening
 from shortlist.mcp import agent_server
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
@@ -29,7 +30,7 @@ def test_the_setting_is_that_of_the_library_and_of_the_service() -> None:
 def test_a_search_learns_as_the_settings_file_says(shop: Shell, text: str, learning: str) -> None:
     (shop.folder / FILE).write_text(text)
     assert shop("search", "shop", "refund").code == 0
-    assert Corpus.learning == learning
+    assert [*opening._open.values()][-1].learning == learning
     assert load_settings(shop.folder / FILE, environment={}).usage.learn == learning
 
 
@@ -37,7 +38,7 @@ def test_the_variable_comes_before_the_file_which_is_not_read_then(shop: Shell) 
     (shop.folder / FILE).write_text("{% of another program %}")
     for variable, learning in (("", "off"), ("log", "log")):
         assert shop("search", "shop", "refund", SHORTLIST_LEARN=variable).code == 0
-        assert Corpus.learning == learning
+        assert [*opening._open.values()][-1].learning == learning
 
 
 def test_an_unknown_value_is_an_error_that_lists_the_known_ones(shop: Shell) -> None:
@@ -54,26 +55,43 @@ def test_a_search_that_must_not_learn_ranks_without_what_was_learned(used: Shell
     assert "refund_payment" not in used("search", "shop", "giraffe", "--quiet", SHORTLIST_LEARN="off").out.split()[:1]
 
 
-def test_questions_learn_as_the_setting_says(shell: Shell) -> None:
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Corpus]:
+    """The corpora that are opened, in order."""
+    corpora = []
+    initialize = Corpus.__init__
+
+    def note(corpus: Corpus, *arguments: Any) -> None:
+        initialize(corpus, *arguments)
+        corpora.append(corpus)
+
+    monkeypatch.setattr(Corpus, "__init__", note)
+    return corpora
+
+
+def test_questions_learn_as_the_setting_says(shell: Shell, opened: list[Corpus]) -> None:
     shell("ingest", "docs/faq.txt", "--index-dir", ".index", "--embedder", "light")
     shell("query", "--extractive", "--index-dir", ".index", "How much is express delivery?", SHORTLIST_LEARN="log")
-    assert Corpus.learning == "log"
+    assert opened[-1].learning == "log"
 
 
-def test_the_service_learns_as_its_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_service_learns_as_its_settings_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[Corpus]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    create_app(load_settings(given={"usage.learn": "log"}, environment={"SHORTLIST_LEARN": "off"}))
-    assert Corpus.learning == "log"
+    for learning in ("log", "on"):
+        create_app(load_settings(given={"usage.learn": learning}, environment={"SHORTLIST_LEARN": "off"}))
+    assert [corpus.learning for corpus in opened] == ["log", "on"]
 
 
 def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     async def serve_no_one(agent: agent_server.AgentActions, at_exit: None) -> None:
         await agent.status()
+        learned.append(agent._collection._learning)
         await agent.close()
 
     monkeypatch.setattr(agent_server, "serve_stdio", serve_no_one)
-    learned = []
+    learned: list[Learning | None] = []
     for arguments in (["--learn", "off"], []):
         assert shell("mcp", *arguments, SHORTLIST_LEARN="log").code == 0
-        learned.append(Corpus.learning)
     assert learned == ["off", "log"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from shortlist.retrieval.discover import MinScore
+    from shortlist.results import MinScore
     from shortlist.retrieval.filters import Filter
 
 T = TypeVar("T")

@@ -41,8 +41,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
-    from shortlist.results import Mode
-    from shortlist.retrieval.discover import MinScore
+    from shortlist.results import MinScore, Mode
     from shortlist.retrieval.filters import Filter
 
 SHOWN_FLAWS, SHOWN_PROMPTS = 3, 2

@@ -120,7 +120,9 @@ def _apply(out: Output, steps: Sequence[plans.Plan | Change], name: str, dry_run
             backup = None
             if change:
                 diffs += change.diff() if dry_run else ""
-                was_trusted = change.before is not None and project_trust.is_trusted(change.path, change.before.encode())
+                was_trusted = change.before is not None and project_trust.is_trusted(
+                    change.path, change.before.encode()
+                )
                 backup = change.apply() if change.is_needed and not dry_run else None
                 if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
                     project_trust.trust(change.path, change.after.encode())

@@ -20,8 +20,7 @@ with lazy_imports():
     from shortlist.retrieval import disclose as disclosure
 
 if TYPE_CHECKING:
-    from shortlist.results import Level, Mode
-    from shortlist.retrieval.discover import MinScore
+    from shortlist.results import Level, MinScore, Mode
     from shortlist.retrieval.filters import Filter
 
 # As in the library, which is loaded when a command runs.
