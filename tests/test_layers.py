@@ -135,6 +135,17 @@ def test_folders_are_small_and_module_names_unique() -> None:
     assert [name for name, count in stems.items() if count > 1] == []
 
 
+def test_a_class_name_has_one_meaning() -> None:
+    adapters = {"ShortlistRetriever", "ToolSearch"}  # each framework has one of this name
+    names = Counter(
+        node.name
+        for path in MODULES.values()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in names.items() if count > 1} <= adapters
+
+
 def test_every_package_has_a_layer() -> None:
     assert {name.split(".")[0] for name in MODULES} - PUBLIC <= set(LAYERS)
 

@@ -73,8 +73,8 @@ from .retrieval.corpus_tool import as_tool as as_tool
 from .retrieval.disclose import disclose as disclose
 from .retrieval.discover import discover as discover
 from .retrieval.options import SearchOptions as SearchOptions
-from .retrieval.retrieve import search as search
-from .retrieval.retrieve import search_many as search_many
+from .retrieval.search import search as search
+from .retrieval.search import search_many as search_many
 from .retrieval.search_async import adiscover as adiscover
 from .retrieval.search_async import asearch as asearch
 from .retrieval.select import make_llm_selector as make_llm_selector

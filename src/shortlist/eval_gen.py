@@ -1,8 +1,8 @@
 """Case generation with a language model, by its public path: everything is in `shortlist.eval.generate`."""
 
-from shortlist.eval.generate import Dropped as Dropped
+from shortlist.eval.generate import DroppedCase as Dropped
 from shortlist.eval.generate import Generated as Generated
-from shortlist.eval.generate import Request as Request
+from shortlist.eval.generate import GenerationRequest as Request
 from shortlist.eval.generate import build_eval_set as build_eval_set
 from shortlist.eval.generate import generate_abstention_cases as generate_abstention_cases
 from shortlist.eval.generate import generate_cases as generate_cases

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shortlist.install.agent_config import Change
+from shortlist.install.agent_config import FileChange
 from shortlist.install.agents import AGENTS, Places
 from shortlist.install.plans import Plan, plan_install, plan_uninstall
 
@@ -33,7 +33,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def change_of(plan: Plan) -> Change:
+def change_of(plan: Plan) -> FileChange:
     assert plan.change
     return plan.change
 

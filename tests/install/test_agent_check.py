@@ -12,7 +12,7 @@ import pytest
 
 from shortlist._environment import GATEWAY
 from shortlist.cli import ERROR, OK, run
-from shortlist.install.agent_check import Finding, check_agents
+from shortlist.install.agent_check import AgentFinding, check_agents
 from shortlist.install.agents import AGENTS, Places
 from shortlist.install.plans import find_own_command
 
@@ -32,7 +32,7 @@ def configure(places: Places, agent: str, scope: Any = "user", **servers: Any) -
     file.write_text(json.dumps({AGENTS[agent].key: servers}))
 
 
-def check(places: Places) -> dict[str, Finding]:
+def check(places: Places) -> dict[str, AgentFinding]:
     return {finding.name: finding for finding in check_agents(places, {GATEWAY: "1"})}
 
 

@@ -15,7 +15,7 @@ from shortlist.results import Mode
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.agent_actions import name_of
 from shortlist.retrieval.corpus_hits import retrieve as retrieve_in
-from shortlist.retrieval.retrieve import open_query
+from shortlist.retrieval.search import open_query
 
 CITIES = ("Aachen", "Bremen", "Celle", "Dessau", "Essen", "Fulda", "Gera")
 

@@ -9,7 +9,7 @@ import pytest
 
 from shortlist import Corpus, CorpusNotFound, Document, InputError, create_corpus, open_corpus, search, search_many
 from shortlist.retrieval import corpus_hits
-from shortlist.retrieval import retrieve as retrieve_module
+from shortlist.retrieval import search as search_module
 
 TEAS = [
     Document(f"tea-{at}", f"Tea {at}", f"{color} tea from {place}", metadata={"color": color})
@@ -35,7 +35,7 @@ def teas(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
 def test_each_query_finds_what_search_finds(
     teas: Corpus, mode: Any, filter: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieve_module, "PARALLEL_FROM", 0)  # in threads
+    monkeypatch.setattr(search_module, "PARALLEL_FROM", 0)  # in threads
     many = search_many(teas, QUERIES, mode, k=3, filter=filter)
     assert [hits.query for hits in many] == QUERIES
     assert [hits.to_dict() for hits in many] == [search(teas, one, mode, 3, filter).to_dict() for one in QUERIES]

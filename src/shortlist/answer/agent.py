@@ -31,7 +31,7 @@ from shortlist.protocols import LLM
 from shortlist.results import Answer
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.filters import Filter
-from shortlist.retrieval.retrieve import open_query
+from shortlist.retrieval.search import open_query
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tool calls in one step; more get an error

@@ -26,7 +26,7 @@ from shortlist.index.text.analyzers import Analyzer
 from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
 from shortlist.results import Answer, Claim, Evidence, Filter
-from shortlist.retrieval.retrieve import open_query
+from shortlist.retrieval.search import open_query
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]

@@ -20,7 +20,7 @@ MOST_RIVALS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Rival(Plain):
+class Competitor(Plain):
     """A hit that ranked above the expected one."""
 
     id: str
@@ -35,7 +35,7 @@ class Rival(Plain):
 
 
 @dataclass(frozen=True, slots=True)
-class Why(Plain):
+class Explanation(Plain):
     """What explains the rank of `id`: the expected document (`wanted`) or, if nothing is expected, the returned one."""
 
     _shown = "id wanted exists looked_at rank score signals matched elsewhere unknown above cut says"
@@ -50,7 +50,7 @@ class Why(Plain):
     matched: tuple[str, ...]  # words of the query that it contains
     elsewhere: tuple[str, ...]  # words that only other documents contain
     unknown: tuple[str, ...]  # words that no document contains
-    above: tuple[Rival, ...]
+    above: tuple[Competitor, ...]
     cut: str  # what the threshold or the rule of the selection did to it; empty if nothing
 
     @property
@@ -86,7 +86,7 @@ class Explainer:
         self._document_terms = cache(self._read_terms)
         self._is_indexed = cache(self._occurs)
 
-    def explain(self, case: Case, hits: Sequence[Hit], rank: int | None, chosen: Selection) -> Why:
+    def explain(self, case: Case, hits: Sequence[Hit], rank: int | None, chosen: Selection) -> Explanation:
         if case.in_scope:
             id = hits[rank - 1].id if rank else next((id for id in case.gold if id in self._known), case.gold[0])
         else:
@@ -98,7 +98,7 @@ class Explainer:
         )
         matched = self._match(id, words)
         missing = [word for word in words if word not in matched]
-        return Why(
+        return Explanation(
             id=id,
             wanted=case.in_scope,
             exists=id in self._known,
@@ -110,7 +110,7 @@ class Explainer:
             elsewhere=tuple(word for word in missing if self._is_indexed(word)),
             unknown=tuple(word for word in missing if not self._is_indexed(word)),
             above=tuple(
-                Rival(other.id, at, other.score, dict(other.signals), self._match(other.id, words))
+                Competitor(other.id, at, other.score, dict(other.signals), self._match(other.id, words))
                 for at, other in enumerate(hits[: rank - 1 if rank else None][:MOST_RIVALS], 1)
             ),
             cut=_explain_cut(hit, hits, chosen),
@@ -145,7 +145,7 @@ def explain(
     *,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
-) -> Why:
+) -> Explanation:
     """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
     check_length(query)
     options = combine_options(

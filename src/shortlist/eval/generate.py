@@ -24,7 +24,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
 from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, Progress, track
-from shortlist.retrieval.retrieve import search
+from shortlist.retrieval.search import search
 from shortlist.retrieval.select import as_prompt_function
 
 PROMPTS: dict[str, str] = tomllib.loads(Path(__file__).with_name("generate_prompts.toml").read_text("utf-8"))
@@ -42,7 +42,7 @@ Model = LLM | Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped(Plain):
+class DroppedCase(Plain):
     """A query that was dropped; the reason is leak, copied, duplicate, served, unreadable or failed."""
 
     reason: str
@@ -56,7 +56,7 @@ class Generated:
     """Cases that a model wrote, and the queries that were dropped."""
 
     cases: Sequence[Case]
-    dropped: Sequence[Dropped]
+    dropped: Sequence[DroppedCase]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -69,7 +69,7 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GenerationRequest:
     """A prompt for a number of queries about a document, or about nothing in the corpus."""
 
     prompt: str
@@ -166,7 +166,7 @@ def plan(
     out_of_scope: float = OUT_OF_SCOPE,
     mask_names: bool = True,
     seed: int = SEED,
-) -> list[Request]:
+) -> list[GenerationRequest]:
     """The requests that `generate_cases` would send, in order."""
     if n < 1 or per_document < 1 or not 0 <= out_of_scope <= 10:
         given = f"{n!r}, {per_document!r} and {out_of_scope!r}"
@@ -181,12 +181,12 @@ def plan(
     return [*requests, *_plan_out_of_scope(documents, round(n * out_of_scope), drawn)]
 
 
-def _make_request(kind: str, number: int, document: Document | None = None, **texts: str) -> Request:
+def _make_request(kind: str, number: int, document: Document | None = None, **texts: str) -> GenerationRequest:
     wanted = "one request" if number == 1 else f"{number} different requests"
-    return Request(PROMPTS[kind].format(number=wanted, **texts), number, document)
+    return GenerationRequest(PROMPTS[kind].format(number=wanted, **texts), number, document)
 
 
-def _plan_out_of_scope(documents: Sequence[Document], n: int, drawn: random.Random) -> Iterator[Request]:
+def _plan_out_of_scope(documents: Sequence[Document], n: int, drawn: random.Random) -> Iterator[GenerationRequest]:
     for start in range(0, n, 5):
         sample = drawn.sample(documents, min(len(documents), _SAMPLED))
         things = "\n".join(f"- {one.name}: {' '.join(one.content.split())[:200]}" for one in sample)
@@ -226,7 +226,7 @@ def _is_one_letter(parts: Sequence[str]) -> bool:
 def _generate(
     corpus: Corpus,
     llm: Model,
-    requests: Sequence[Request],
+    requests: Sequence[GenerationRequest],
     mask_names: bool = True,
     verify: bool = True,
     workers: int = WORKERS,
@@ -236,18 +236,18 @@ def _generate(
     with ThreadPoolExecutor(max(1, workers)) as pool:
         replies = list(track(pool.map(partial(_request_queries, ask), requests), progress, len(requests)))
     cases: list[Case] = []
-    dropped: list[Dropped] = []
+    dropped: list[DroppedCase] = []
     seen: list[frozenset[str]] = []
     for request, (queries, failure) in zip(requests, replies, strict=True):
         gold = (request.document.id,) if request.document else ()
         if failure:
-            dropped.append(Dropped(failure[0], "", "".join(gold), failure[1]))
+            dropped.append(DroppedCase(failure[0], "", "".join(gold), failure[1]))
         for query in queries[: request.number]:
             problem = _find_problem(query, request.document, seen, mask_names)
             if not problem and request.document is None and verify:
                 problem = _check_unserved(ask, corpus, query)
             if problem:
-                dropped.append(Dropped(problem[0], query, "".join(gold), problem[1]))
+                dropped.append(DroppedCase(problem[0], query, "".join(gold), problem[1]))
             else:
                 seen.append(frozenset(get_analyzer().terms(query)))
                 cases.append(Case(query, gold))
@@ -257,7 +257,7 @@ def _generate(
     return Generated(cases, dropped)
 
 
-def _request_queries(ask: Callable[[str], str], request: Request) -> tuple[list[str], tuple[str, str] | None]:
+def _request_queries(ask: Callable[[str], str], request: GenerationRequest) -> tuple[list[str], tuple[str, str] | None]:
     """The queries of a reply, or the reason and details of a failure."""
     try:
         text = ask(request.prompt)

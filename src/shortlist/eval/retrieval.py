@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from shortlist._plain import Plain, to_plain
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
-from shortlist.eval.explain import Explainer, Why
+from shortlist.eval.explain import Explainer, Explanation
 from shortlist.eval.metrics import depth_of, first_rank, metric
 from shortlist.eval.reader import Reader, Retrieved, open_reader
 from shortlist.eval.statistics import (
@@ -71,7 +71,7 @@ class Outcome:
     reason: str  # for the selection or the abstention
     values: Mapping[str, float] = field(default_factory=dict)  # by metric
     ranks: tuple[int, ...] = ()  # of all expected results that were found
-    why: Why | None = None
+    why: Explanation | None = None
 
     def to_dict(self) -> dict[str, Any]:
         shown = ("outcome", "rank", "top_score", "ranked", "selected", "reason", "why")

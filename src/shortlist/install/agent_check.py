@@ -24,7 +24,7 @@ START_SECONDS = 30.0
 DESKTOP_PATHS = {"darwin": "/usr/bin:/bin:/usr/sbin:/sbin", "linux": "/usr/local/bin:/usr/bin:/bin"}
 
 
-class Finding(NamedTuple):
+class AgentFinding(NamedTuple):
     """The state of one entry (ok, note or broken), and how to fix it."""
 
     name: str
@@ -43,14 +43,15 @@ class _Started(NamedTuple):
     warning: str
 
 
-def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Finding]:
+def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[AgentFinding]:
     """The entries of all agents, started with these additional variables. Those that are equal are started once."""
     found = [
         item for agent in AGENTS.values() for scope in _scopes(agent) for item in _find_entries(agent, scope, places)
     ]
     if not found:
-        yield Finding("agents", "note", "no agent is configured to start shortlist", "shortlist install --agent all")
-    yield from (item for item in found if isinstance(item, Finding))
+        fix = "shortlist install --agent all"
+        yield AgentFinding("agents", "note", "no agent is configured to start shortlist", fix)
+    yield from (item for item in found if isinstance(item, AgentFinding))
     started = [item for item in found if isinstance(item, _Started)]
     distinct = {_key_of(entry.server): entry.server for entry in started}
     servers = [replace(server, env={**server.env, **environment}) for server in distinct.values()]
@@ -62,11 +63,12 @@ def check_agents(places: Places, environment: Mapping[str, str]) -> Iterator[Fin
         tools = [item.id for item in mine if isinstance(item, Document) and item.kind == "tool"]
         if f"{name}/discover" not in tools:
             says = failures[0] if failures else "The server does not offer the tools of shortlist."
-            yield Finding(entry.title, "broken", f"{entry.file}: {says}", entry.fix)
+            yield AgentFinding(entry.title, "broken", f"{entry.file}: {says}", entry.fix)
         elif entry.warning:
-            yield Finding(entry.title, "note", entry.warning, entry.fix)
+            yield AgentFinding(entry.title, "note", entry.warning, entry.fix)
         else:
-            yield Finding(entry.title, "ok", f"starts shortlist with {count_of(len(tools), 'tool')} ({entry.file})")
+            says = f"starts shortlist with {count_of(len(tools), 'tool')} ({entry.file})"
+            yield AgentFinding(entry.title, "ok", says)
 
 
 def _scopes(agent: Agent) -> list[Scope]:
@@ -74,31 +76,31 @@ def _scopes(agent: Agent) -> list[Scope]:
     return [*scopes, "project"] if agent.project else scopes
 
 
-def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[Finding | _Started]:
+def _find_entries(agent: Agent, scope: Scope, places: Places) -> Iterator[AgentFinding | _Started]:
     """Our entries in a file of an agent: what can be started, and what is known to be wrong without that."""
     title = agent.title if scope == "user" else f"{agent.title} (project)"
     fix = f"shortlist install --agent {agent.name}" + ("" if scope == "user" else " --project")
     try:
         file = AgentConfig(agent.file(scope, places), agent.key)
     except (ShortlistError, OSError) as error:
-        yield Finding(title, "note", str(error))
+        yield AgentFinding(title, "note", str(error))
         return
     for name, entry in file.servers.items():
         if not runs_shortlist(command_line(entry)):
             continue
         item = next(servers_of({"mcpServers": {f"{NAME} of {title}": entry}}, places.project, str(file.path)), None)
         if is_off(entry) or item is None:
-            yield Finding(title, "note", f"the server {name} in {file.path} is disabled")
+            yield AgentFinding(title, "note", f"the server {name} in {file.path} is disabled")
         elif isinstance(item, Problem):
-            yield Finding(title, "broken", item.reason, fix)
+            yield AgentFinding(title, "broken", item.reason, fix)
         elif scope == "project" and not _is_as_written(entry, places):
             says = f"{file.path} starts shortlist in its own way; it is not run here, as a project can name any command"
-            yield Finding(title, "note", says)
+            yield AgentFinding(title, "note", says)
         elif _imports_from_projects(item):
             says = f"{file.path} runs python -m {NAME} without -P, so a file {NAME}.py of any project would run instead"
-            yield Finding(title, "broken", says, fix)
+            yield AgentFinding(title, "broken", says, fix)
         elif shutil.which(item.command, path=item.env.get("PATH", os.environ.get("PATH"))) is None:
-            yield Finding(title, "broken", f"{file.path} runs {item.command}, which is not found", fix)
+            yield AgentFinding(title, "broken", f"{file.path} runs {item.command}, which is not found", fix)
         else:
             # Only its command is ours; the current folder may be a project of someone else.
             server = replace(item, url="", headers={}, is_sse=False, cwd=item.cwd or places.home)

@@ -41,7 +41,7 @@ class UnsafeChange(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """The text of a file before (None if it does not exist) and after. Nothing is written before `apply`."""
 
     path: Path
@@ -130,7 +130,7 @@ class AgentConfig:
         except Exception:  # an editor may fail in any way on a text that only its parser understands
             raise self._make_error(UNUSUAL) from None
 
-    def change(self) -> Change:
+    def change(self) -> FileChange:
         """The sum of the edits, after a check that the text has the same data."""
         empty: Data = {self._key: {}}  # a table of TOML without a header of its own goes with the last one in it
         written: Data = {}
@@ -141,7 +141,7 @@ class AgentConfig:
         mark = MARK if (self._before or "").startswith(MARK) else ""
         secrets = frozenset(self._secrets | set(_find_secrets(self._data)))
         after = mark + self._text.replace("\n", self._newline)
-        return Change(self.path, self._before, after, secrets, self._is_private)
+        return FileChange(self.path, self._before, after, secrets, self._is_private)
 
     def _parse(self) -> Data:
         return {key: value for key, value in self._form.read(self._text).items() if value is not None}

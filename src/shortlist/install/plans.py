@@ -12,7 +12,7 @@ from typing import Any
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 from shortlist.install import json_text
-from shortlist.install.agent_config import NAME, AgentConfig, Change, Data, UnsafeChange
+from shortlist.install.agent_config import NAME, AgentConfig, Data, FileChange, UnsafeChange
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
 from shortlist.install.relocation import Relocation
 from shortlist.mcp_client.server_entries import is_server
@@ -33,7 +33,7 @@ class Plan:
     agent: Agent
     scope: Scope
     action: str
-    change: Change | None
+    change: FileChange | None
     moved: list[str]
     left: dict[str, str] = field(default_factory=dict)
     sign_in: list[str] = field(default_factory=list)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shortlist._http import is_loopback
-from shortlist.install.agent_config import AgentConfig, Change, Data
+from shortlist.install.agent_config import AgentConfig, Data, FileChange
 from shortlist.install.agents import Agent
 from shortlist.mcp_client.server_config import TIME_LIMIT_KEYS, ServerConfig, servers_of
 from shortlist.mcp_client.server_entries import ALLOW, DENY, fingerprint, is_off, normalize, variables_in
@@ -69,7 +69,7 @@ class Relocation:
                 self._own.drop(own)
         return moved
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[FileChange]:
         return [change for change in (self._own.change(), self._originals.change()) if change.is_needed]
 
     def _find(self, name: str, entry: Any) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from shortlist.errors import ShortlistError
 from shortlist.integrations import toolbox
-from shortlist.integrations.toolbox import Found, field_of
+from shortlist.integrations.toolbox import ToolMatches, field_of
 
 Block = dict[str, Any]
 
@@ -59,7 +59,7 @@ def _result(tool_use: Any, content: str | list[Block]) -> Block:
     return {"type": "tool_result", "tool_use_id": field_of(tool_use, "id"), "content": content}
 
 
-def _refer(found: Found) -> str | list[Block]:
+def _refer(found: ToolMatches) -> str | list[Block]:
     """References to the tools that were found, or the reason for none: the API rejects an empty list."""
     if not found.tools:
         return f"No tool fits. {found.reason}"

@@ -11,7 +11,7 @@ from pydantic import Field, create_model
 from shortlist._limits import run_in_thread
 from shortlist.errors import InputError, needs_extra
 from shortlist.integrations.retrieved_texts import Text, Texts
-from shortlist.integrations.toolbox import Found, Toolbox, ToolboxKeywords
+from shortlist.integrations.toolbox import Toolbox, ToolboxKeywords, ToolMatches
 from shortlist.library.opening import Searchable
 from shortlist.protocols import AgentTool, ToolKeywords
 from shortlist.results import Level
@@ -116,5 +116,5 @@ class ToolChooser:
         """As `choose`, without blocking the event loop."""
         return self._pick(await self._toolbox.afind({"query": query, "top_k": k}))
 
-    def _pick(self, found: Found) -> list[BaseTool]:
+    def _pick(self, found: ToolMatches) -> list[BaseTool]:
         return [self._tools[self._toolbox.document(tool.name).title] for tool in found.tools]

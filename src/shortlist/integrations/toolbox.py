@@ -41,7 +41,7 @@ _sessions: WeakValueDictionary[Path | int, UsageSession] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ToolMatches:
     """The tools that match, complete, and the reason; no tools without a match."""
 
     tools: list[AgentTool]
@@ -96,7 +96,7 @@ class Toolbox:
         self.search = as_tool(searched, name=name, description=description, k=k, level="metadata", **options)
         self._names = _Names(corpora, name)
 
-    def find(self, arguments: str | Mapping[str, Any]) -> Found:
+    def find(self, arguments: str | Mapping[str, Any]) -> ToolMatches:
         """The result of a call of `search` with these arguments: a mapping or its JSON text."""
         answer = self.search.invoke(arguments)
         corpora, names = self._current()
@@ -111,9 +111,9 @@ class Toolbox:
         for corpus in corpora.values():
             if usage := _sessions.get(corpus.path or id(corpus)):
                 usage.searched([corpus], answer["query"], shown)
-        return Found(tools, answer["reason"])
+        return ToolMatches(tools, answer["reason"])
 
-    async def afind(self, arguments: str | Mapping[str, Any]) -> Found:
+    async def afind(self, arguments: str | Mapping[str, Any]) -> ToolMatches:
         """As `find`, without blocking the event loop."""
         return await run_in_thread(lambda: self.find(arguments))
 

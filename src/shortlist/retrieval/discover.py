@@ -32,7 +32,7 @@ from shortlist.retrieval.options import (
     combine_options,
 )
 from shortlist.retrieval.relevance import THRESHOLD
-from shortlist.retrieval.retrieve import open_query
+from shortlist.retrieval.search import open_query
 from shortlist.retrieval.select import is_built_in, select
 from shortlist.sources.tools.tool_catalogs import describe_tool
 

@@ -12,7 +12,7 @@ from shortlist.protocols import Progress
 from shortlist.results import Discovery, Filter, Hits, Level, Loader, MinScore, Mode, Selector
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords
-from shortlist.retrieval.retrieve import Reranker, search
+from shortlist.retrieval.search import Reranker, search
 
 
 async def asearch(

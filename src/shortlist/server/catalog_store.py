@@ -23,7 +23,7 @@ from shortlist.index.corpus_paths import DATABASE
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.named import make_absolute
 from shortlist.index.storage.records import to_record
-from shortlist.retrieval.retrieve import search
+from shortlist.retrieval.search import search
 from shortlist.sources.tools.tool_catalogs import tools_in_catalog
 
 log = logging.getLogger("shortlist.serve")

@@ -38,7 +38,7 @@ from shortlist.retrieval import agent_actions
 from shortlist.retrieval.corpus_hits import retrieve
 from shortlist.retrieval.filters import allowed
 from shortlist.retrieval.merging import merge
-from shortlist.retrieval.retrieve import open_query
+from shortlist.retrieval.search import open_query
 from tests.index.engines.conftest import Place, long_document, persistent, teas
 
 CHUNKS: dict[str, Any] = {"chunk_size": 200, "chunk_overlap": 20}

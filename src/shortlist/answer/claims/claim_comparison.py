@@ -29,7 +29,7 @@ def has_title(item: Evidence) -> bool:
     return bool(item.context) or item.name not in ("", item.id, item.label)
 
 
-class Comparison:
+class ClaimComparison:
     """A claim and the passages that it cites; `forms` are the terms that may stand for each of its terms."""
 
     def __init__(self, claim: AnalyzedSentence, cited: Sequence[Evidence], question: str) -> None:

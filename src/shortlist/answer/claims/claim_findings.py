@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_names import find_missing_names
 from shortlist.answer.claims.claim_negations import find_negation
 from shortlist.answer.claims.claim_numbers import find_misplaced_number, find_missing_numbers
@@ -34,7 +34,7 @@ def find_differences(text: str, cited: tuple[Evidence, ...], question: str = "")
     claim = read_claim(text)
     if not claim.words:
         return Findings()
-    comparison = Comparison(claim, cited, question)
+    comparison = ClaimComparison(claim, cited, question)
     missing = find_missing_words(comparison)
     return Findings(
         numbers=tuple(find_missing_numbers(comparison)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_words import SOURCES, AnalyzedWord
 from shortlist.answer.extractive import english
 
 
-def find_missing_names(comparison: Comparison) -> list[str]:
+def find_missing_names(comparison: ClaimComparison) -> list[str]:
     """The names that neither the passages nor the question has.
 
     A passage without a title that begins with "he" or "the city" may not name what it is about, so it may lack one.
@@ -19,7 +19,7 @@ def find_missing_names(comparison: Comparison) -> list[str]:
     return names[1:] if names and _may_lack_topic(comparison) and _refers_back(comparison) else names
 
 
-def _find_missing(comparison: Comparison) -> Iterator[str]:
+def _find_missing(comparison: ClaimComparison) -> Iterator[str]:
     known = comparison.terms | comparison.presupposed.terms
     for name in _find_names(comparison):
         missing = [word.text for word in name if not comparison.has(word, known)]
@@ -28,7 +28,7 @@ def _find_missing(comparison: Comparison) -> Iterator[str]:
             yield " ".join(text.capitalize() for text in missing)
 
 
-def _find_names(comparison: Comparison) -> list[list[AnalyzedWord]]:
+def _find_names(comparison: ClaimComparison) -> list[list[AnalyzedWord]]:
     """The names of the claim, each as its words."""
     names: list[list[AnalyzedWord]] = []
     before: AnalyzedWord | None = None
@@ -42,7 +42,7 @@ def _find_names(comparison: Comparison) -> list[list[AnalyzedWord]]:
     return names
 
 
-def _may_lack_topic(comparison: Comparison) -> bool:
+def _may_lack_topic(comparison: ClaimComparison) -> bool:
     """Whether the passages have no title and may not name what they are about, unless its name is the news."""
     words = comparison.claim.words
     news = [words[-1], *(word for before, word in pairwise(words) if before.text == "by")]
@@ -50,7 +50,7 @@ def _may_lack_topic(comparison: Comparison) -> bool:
     return not comparison.is_titled and not has_new_name
 
 
-def _refers_back(comparison: Comparison) -> bool:
+def _refers_back(comparison: ClaimComparison) -> bool:
     """Whether a passage begins with "he" or "the city", or has the last part of the first name of the claim."""
     begins = [one.sentences[0].words for one in comparison.passages if one.sentences]
     before_names = (word for words in begins for word in takewhile(lambda word: not word.is_name, words))

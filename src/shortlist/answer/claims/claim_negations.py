@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_words import NO_ONE, ONLY, AnalyzedWord
 
 NEGATED_WORDS = 3  # words that a negation negates
@@ -21,7 +21,7 @@ class Negation(NamedTuple):
     follow: bool  # the negation
 
 
-def find_negation(comparison: Comparison) -> str:
+def find_negation(comparison: ClaimComparison) -> str:
     """Find a word that negates something in the claim or in its passages, but not in both."""
     claimed = list(_find_negations(comparison.claim.words))
     for one in claimed:
@@ -41,7 +41,7 @@ def find_negation(comparison: Comparison) -> str:
     return ""
 
 
-def _is_negated(comparison: Comparison, terms: Sequence[str]) -> bool:
+def _is_negated(comparison: ClaimComparison, terms: Sequence[str]) -> bool:
     """Whether the passages negate one of these terms of the claim, or say its opposite."""
     for sentence in comparison.sentences:
         if not sentence.denies and sentence.texts.isdisjoint(ONLY):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_words import BOUNDS, AnalyzedWord
 
 BEFORE_NUMBER = 3  # words that may limit a number: "at least", "no more than"
 
 
-def find_missing_numbers(comparison: Comparison) -> Iterator[str]:
+def find_missing_numbers(comparison: ClaimComparison) -> Iterator[str]:
     """Yield the numbers that neither the passages nor the question has."""
     known = comparison.numbers | comparison.presupposed.numbers
     for word in comparison.content:
@@ -18,7 +18,7 @@ def find_missing_numbers(comparison: Comparison) -> Iterator[str]:
             yield word.text
 
 
-def find_misplaced_number(comparison: Comparison) -> str:
+def find_misplaced_number(comparison: ClaimComparison) -> str:
     """Find a number that the passages have with another unit or limit, or for something else."""
     for words in comparison.claim.clauses():
         for at, word in enumerate(words):
@@ -28,7 +28,7 @@ def find_misplaced_number(comparison: Comparison) -> str:
     return ""
 
 
-def _is_other_amount(comparison: Comparison, number: AnalyzedWord, before: Sequence[AnalyzedWord]) -> bool:
+def _is_other_amount(comparison: ClaimComparison, number: AnalyzedWord, before: Sequence[AnalyzedWord]) -> bool:
     """Whether a number has another unit or an opposite limit wherever the passages have it."""
     sentences = [one.words for one in comparison.sentences if number.number in one.numbers]
     places = [(words, at) for words in sentences for at, word in enumerate(words) if word.number == number.number]
@@ -40,7 +40,7 @@ def _is_other_amount(comparison: Comparison, number: AnalyzedWord, before: Seque
     return bool(places and (is_other_bound or is_other_unit))
 
 
-def _is_elsewhere(comparison: Comparison, number: AnalyzedWord, words: Sequence[AnalyzedWord]) -> bool:
+def _is_elsewhere(comparison: ClaimComparison, number: AnalyzedWord, words: Sequence[AnalyzedWord]) -> bool:
     """Whether another number of its kind is in a clause with more of the words around it."""
     kind = _find_kind(number)
     is_known = number.number in comparison.numbers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_words import ALL, ANY, ONLY
 
 
-def find_quantifier(comparison: Comparison) -> str:
+def find_quantifier(comparison: ClaimComparison) -> str:
     """Find a quantifier that the closest sentences do not have."""
     said = frozenset().union(*(one.texts for one in comparison.chosen))
     for word, following in pairwise((*comparison.claim.words, None)):

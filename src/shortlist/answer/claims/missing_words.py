@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from shortlist.answer.claims.claim_comparison import Comparison
+from shortlist.answer.claims.claim_comparison import ClaimComparison
 from shortlist.answer.claims.claim_words import AnalyzedWord
 
 MOST_MISSING, MOST_MISSING_WITH_END = 2 / 3, 1 / 2  # share of the words, and if the last one is missing, too
@@ -13,12 +13,12 @@ MOST_MISSING_UNTITLED = 0.7  # if the last one is missing, in passages that may 
 MOST_REPLACED = 1 / 3  # share of the words that are missing, if one of them stands for another
 
 
-def find_missing_words(comparison: Comparison) -> list[AnalyzedWord]:
+def find_missing_words(comparison: ClaimComparison) -> list[AnalyzedWord]:
     """The words that are not names or numbers and that the closest sentences lack."""
     return [word for word in _find_plain_words(comparison) if not comparison.has(word, comparison.near)]
 
 
-def lacks_words(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> bool:
+def lacks_words(comparison: ClaimComparison, missing: Sequence[AnalyzedWord]) -> bool:
     """Whether too many words are missing: fewer if the last one is, which usually tells what is new."""
     share = _measure_share(comparison, missing)
     last = next((word for word in reversed(comparison.content) if word.terms), None)
@@ -28,12 +28,12 @@ def lacks_words(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> bool
     return lacks_end and share >= MOST_MISSING_UNTITLED
 
 
-def find_opposite(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> str:
+def find_opposite(comparison: ClaimComparison, missing: Sequence[AnalyzedWord]) -> str:
     """Find a missing word whose opposite the closest sentences say."""
     return next((word.text for word in missing if comparison.has_opposite(word.terms)), "")
 
 
-def find_replaced(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> str:
+def find_replaced(comparison: ClaimComparison, missing: Sequence[AnalyzedWord]) -> str:
     """Find a missing word whose place another word has: "warehouse staff" for "office staff"."""
     if _measure_share(comparison, missing) > MOST_REPLACED:
         return ""
@@ -50,9 +50,9 @@ def find_replaced(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> st
     return ""
 
 
-def _find_plain_words(comparison: Comparison) -> list[AnalyzedWord]:
+def _find_plain_words(comparison: ClaimComparison) -> list[AnalyzedWord]:
     return [word for word in comparison.content if word.terms and not word.is_name]
 
 
-def _measure_share(comparison: Comparison, missing: Sequence[AnalyzedWord]) -> float:
+def _measure_share(comparison: ClaimComparison, missing: Sequence[AnalyzedWord]) -> float:
     return len(missing) / max(len(_find_plain_words(comparison)), 1)

@@ -24,7 +24,7 @@ with lazy_imports():
     from shortlist.mcp_client import project_trust
 
 if TYPE_CHECKING:
-    from shortlist.install.agent_config import Change
+    from shortlist.install.agent_config import FileChange
 
 RESULTS = {
     "added": "{} now starts shortlist",
@@ -107,7 +107,7 @@ def _find_agents(given: Sequence[str], scope: agents.Scope) -> list[agents.Agent
     return plans.find_agents(given, scope, agents.Places())
 
 
-def _apply(out: Output, steps: Sequence[plans.Plan | Change], name: str, dry_run: bool) -> None:
+def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry_run: bool) -> None:
     """Take the steps. All were planned before, so that nothing is written if any file is broken.
 
     In the order of the steps a server that is moved is written to its new place before it leaves the old one.

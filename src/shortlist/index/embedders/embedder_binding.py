@@ -20,7 +20,7 @@ ONLY_IN_A_PROGRAM = "object:"
 EmbedderSpec = str | Embedder | Callable[[list[str]], Any] | None
 
 
-class Unavailable:
+class UnavailableEmbedder:
     """A placeholder for an embedder that only another program has: its stored vectors can be used, and nothing else."""
 
     def __init__(self, name: str, dim: int, corpus: str) -> None:
@@ -61,7 +61,7 @@ class EmbedderBinding:
         with self._lock:
             if self.loaded is None or self.loaded.name != config.embedder_name:
                 if config.embedder.startswith(ONLY_IN_A_PROGRAM):
-                    return Unavailable(config.embedder_name, config.dim, self._corpus)
+                    return UnavailableEmbedder(config.embedder_name, config.dim, self._corpus)
                 if self._folder is not None and not may_load(self._folder, config.embedder):
                     raise EmbedderError(
                         f"The corpus {self._corpus!r} is outside the data folder and names the embedder "

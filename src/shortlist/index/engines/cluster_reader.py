@@ -10,7 +10,7 @@ import numpy as np
 from shortlist.index.config import Config
 from shortlist.index.engines.cluster_client import Cluster, to_lines
 from shortlist.index.engines.cluster_corpus import ClusterCorpus
-from shortlist.index.engines.cluster_rows import Counts, document_key, passage_key, unpack_vector
+from shortlist.index.engines.cluster_rows import RowCounts, document_key, passage_key, unpack_vector
 from shortlist.index.engines.cluster_schema import WINDOW
 from shortlist.index.engines.facets import EVERYTHING, Query
 from shortlist.index.lexical.lexical_ranker import top
@@ -32,7 +32,7 @@ class PassageReader(ClusterCorpus):
     def __init__(self, cluster: Cluster, base: str, config: Config) -> None:
         super().__init__(cluster, base)
         self.config = config
-        self.counts: dict[int, Counts] = {}
+        self.counts: dict[int, RowCounts] = {}
         self.vectors: dict[int, Vectors] = {}
         self._prefetched: dict[bytes, Query] = {}
         self._positions: dict[tuple[str, int], int] = {}
@@ -101,7 +101,7 @@ class PassageReader(ClusterCorpus):
         for position, hit in zip(positions, hits, strict=True):
             fields = hit["fields"]
             if "counts" in fields and position not in self.counts:
-                self.counts[position] = Counts.unpack(fields["counts"][0])
+                self.counts[position] = RowCounts.unpack(fields["counts"][0])
             if "unit" in fields and position not in self.vectors:
                 self.vectors[position] = unpack_vector(fields["unit"][0])
         return np.array(positions, dtype=np.int64)

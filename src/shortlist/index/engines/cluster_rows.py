@@ -39,7 +39,7 @@ SHOWN = ("document", "title", "text", "kind", "source", "locator", "metadata", "
 STORED = ("id", "title", "content", "keywords", "metadata", "kind", "source", "locator", "payload")
 
 
-class Counts(NamedTuple):
+class RowCounts(NamedTuple):
     """The terms of one passage: their keys, ascending, their counts by field, and the lengths of the fields."""
 
     keys: NDArray[np.uint64]
@@ -50,7 +50,7 @@ class Counts(NamedTuple):
         return _encode(self.lengths.astype("<i4"), self.keys.astype("<u8"), self.tfs.astype("<u4"))
 
     @classmethod
-    def unpack(cls, text: str) -> Counts:
+    def unpack(cls, text: str) -> RowCounts:
         data = _decode(text)
         size = (len(data) - 12) // 12
         keys, tfs = np.frombuffer(data, "<u8", size, 12), np.frombuffer(data, "<u4", size, 12 + 8 * size)
@@ -154,7 +154,7 @@ def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dic
         words = zip(own.tolist(), repeated[start:end], strict=True)
         yield {
             "body": "".join(f"{tokens[key]} " * times for key, times in words),
-            "counts": Counts(own, tfs[start:end], lengths).pack(),
+            "counts": RowCounts(own, tfs[start:end], lengths).pack(),
             "names": names[at],
             **dict(zip(LENGTHS, lengths.tolist(), strict=True)),
         }

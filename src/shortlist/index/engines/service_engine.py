@@ -50,22 +50,22 @@ def connect(url: str, *, token: str | None = None, allow_http: bool = False) -> 
     raise next((error for error in failures if isinstance(error, CorpusNotFound)), failures[0])
 
 
-class Condition:
+class ServiceFilter:
     """A filter that the service checks; see `engine.Allowed`."""
 
     def __init__(self, filter: Mapping[str, Any]) -> None:
         self.filter = dict(filter)
 
-    def __and__(self, other: Condition) -> Condition:
+    def __and__(self, other: ServiceFilter) -> ServiceFilter:
         if not self.filter or not other.filter:
             return self if self.filter else other
-        return Condition({"$and": [self.filter, other.filter]})
+        return ServiceFilter({"$and": [self.filter, other.filter]})
 
-    def __or__(self, other: Condition) -> Condition:
-        return Condition({"$or": [self.filter, other.filter]})
+    def __or__(self, other: ServiceFilter) -> ServiceFilter:
+        return ServiceFilter({"$or": [self.filter, other.filter]})
 
-    def __invert__(self) -> Condition:
-        return Condition({"$not": self.filter})
+    def __invert__(self) -> ServiceFilter:
+        return ServiceFilter({"$not": self.filter})
 
 
 class ServiceState:
@@ -80,7 +80,7 @@ class ServiceState:
     def config(self) -> Config:
         return self._engine.config()
 
-    def search(self, query: str, mode: Mode, k: int, allowed: Condition | None) -> tuple[Hits, MergeFacts]:
+    def search(self, query: str, mode: Mode, k: int, allowed: ServiceFilter | None) -> tuple[Hits, MergeFacts]:
         """The k best hits, and what a merge with those of other corpora needs."""
         engine = self._engine
         condition = allowed.filter if allowed else None
@@ -91,11 +91,11 @@ class ServiceState:
         (shown,) = self._engine.client.disclose(self._engine.name, [id], "body")
         return shown.body, shown.note
 
-    def everything(self) -> Condition:
-        return Condition({})
+    def everything(self) -> ServiceFilter:
+        return ServiceFilter({})
 
-    def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> Condition:
-        return Condition({key: {operator: operand}})
+    def match(self, key: str, operator: str, operand: Any, test: Callable[[Any], bool]) -> ServiceFilter:
+        return ServiceFilter({key: {operator: operand}})
 
     def get(self, id: str) -> Document | None:
         return self._engine.get(id)

@@ -100,7 +100,7 @@ class DisclosuresJson(AnswerType):
     """The documents, in the order of the ids."""
 
 
-class WhyJson(AnswerType, base=explain.Why):
+class ExplanationJson(AnswerType, base=explain.Explanation):
     """Why a document ranks where it does: its matching words, words that only others have, words that no document has,
     the documents above it, and what was cut."""
 
@@ -357,7 +357,7 @@ class OutcomeJson(AnswerType, base=retrieval.Outcome, keys="outcome rank top_sco
     """The query of the case."""
     gold: list[str]
     """The ids that it expects."""
-    why: explain.Why
+    why: explain.Explanation
     """What explains it."""
 
 

@@ -24,7 +24,7 @@ from shortlist.library.opening import describe_corpora, open_named, size_of
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
-from shortlist.retrieval.retrieve import search, search_with_facts
+from shortlist.retrieval.search import search, search_with_facts
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
 from shortlist.server.jobs import READ, Endpoints
@@ -189,7 +189,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
         """Select the few documents that match, or none; with all candidates, which show how they were selected."""
         return await run_search(discover_in_corpus, name, body.model_dump(), READ)
 
-    @endpoints.add("POST /v1/corpora/{name:path}/explain", "Why", 404, 409, tag="corpora", pool="read")
+    @endpoints.add("POST /v1/corpora/{name:path}/explain", "Explanation", 404, 409, tag="corpora", pool="read")
     def explain_in_corpus(name: str, body: schemas.ExplainBody) -> Answer:
         """Explain why a document has its rank in what `discover` returns for the same request."""
         return explain(corpora.corpus(name), **body.model_dump(exclude={"level"})).to_dict()
