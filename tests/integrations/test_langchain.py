@@ -85,6 +85,32 @@ class TestLangChain:
         assert chooser.choose("where is the parcel now?") == [tracking]
         assert chooser.choose("xyzzy plugh") == []
 
+    def test_the_asynchronous_methods_find_the_same(self, corpus: Corpus) -> None:
+        from langchain_core.tools import tool
+
+        def track_shipment(order_id: str) -> str:
+            """Where is the parcel"""
+            return order_id
+
+        tracking = tool(track_shipment)
+        chooser = self.hook.ToolChooser([tracking])
+        retriever = self.hook.ShortlistRetriever(corpus, passages=True, max_k=1)
+
+        async def find() -> None:
+            assert await chooser.achoose("where is the parcel now?") == [tracking]
+            assert await chooser.achoose("xyzzy plugh") == []
+            assert await retriever.ainvoke("topic55") == retriever.invoke("topic55")
+            assert await retriever.ainvoke("xyzzy plugh") == []
+            results = await retriever.abatch(["topic55", "topic3"])
+            assert ["topic55." in results[0][0].page_content, "topic3." in results[1][0].page_content] == [True, True]
+
+        asyncio.run(find())
+
+    def test_wrong_arguments_of_an_asynchronous_call_are_reported_to_the_model(self, corpus: Corpus) -> None:
+        tool = self.hook.ShortlistTool(corpus, name="search_shop")
+        call = {"type": "tool_call", "id": "1", "name": "search_shop", "args": {"query": " "}}
+        assert asyncio.run(tool.ainvoke(call)).status == "error"
+
     def test_the_example_runs(self, capsys: pytest.CaptureFixture[str]) -> None:
         from examples.langchain_search import main
 

@@ -35,6 +35,12 @@ class TestLlamaIndex:
         passages = retriever(corpus, passages=True, strategy="top_k", max_k=2).retrieve("handbook sentence")
         assert len({one.node.node_id for one in passages}) == 2
 
+    def test_asynchronous_retrieval_applies_the_same_options(self, corpus: Corpus) -> None:
+        retriever = self.hook.ShortlistRetriever(corpus, filter={"access": "write"}, mode="lexical")
+        found = asyncio.run(retriever.aretrieve("parcel"))
+        assert [one.node.node_id for one in found] == ["send"]
+        assert asyncio.run(retriever.aretrieve("xyzzy plugh")) == []
+
     def test_the_example_runs(self, capsys: pytest.CaptureFixture[str]) -> None:
         from examples.llamaindex_search import main
 
