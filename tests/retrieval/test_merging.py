@@ -73,3 +73,8 @@ def test_corpora_with_different_embedders_are_ordered_by_relevance() -> None:
     assert [hit.id for hit in hits] == ["a", "b", "c"]
     assert [hit.score for hit in hits] == [hit.relevance for hit in hits] == [alone[hit.id].relevance for hit in hits]
     assert alone["a"].score < alone["b"].score  # which cannot be compared
+
+
+def test_hits_of_one_corpus_are_cut_and_otherwise_as_they_are(shelf: tuple[Corpus, Corpus]) -> None:
+    alone = search(shelf[0], "green tea", k=10)
+    assert search([shelf[0]], "green tea", k=2) == alone[:2]

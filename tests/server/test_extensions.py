@@ -34,3 +34,9 @@ def test_an_extension_adds_routes_and_fields_of_the_status(catalog: Path) -> Non
         status = client.get("/status").json()
     assert (status["extensions"], status["mood"]) == (["greeting"], "good")
     assert {"key": "server.port", "value": 1, "origin": "GET /hello"} in status["configuration"]
+
+
+def test_an_extension_that_adds_nothing_changes_nothing() -> None:
+    plain, extended = create_app(), create_app(extension=Extension())
+    assert extended.openapi() == plain.openapi()
+    assert (Extension().status(), Extension().changed_settings()) == ({}, {})
