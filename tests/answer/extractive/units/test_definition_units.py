@@ -23,7 +23,7 @@ def test_options_and_their_descriptions_are_definitions(text: str, kinds: str) -
 def test_the_term_is_the_key_and_the_context_of_further_sentences() -> None:
     first, more, other = split_units("-q     Be quiet.  Print nothing.\n\n-v     Be loud.")
     assert (first.key, first.text) == ("-q", "-q Be quiet.")
-    assert (more.text, more.subjects) == ("Print nothing.", {"-q"})
+    assert (more.text, more.context, more.subjects) == ("Print nothing.", "-q", frozenset({"-q"}))
     assert other.subjects == {"-v"}
 
 
