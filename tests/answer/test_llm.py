@@ -6,17 +6,18 @@ import socket
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shortlist import InputError, LLMError, OpenAIChat, Reply, ScriptedLLM
-from shortlist._http import read_events
 from shortlist.answer.llm import add_usage
 from shortlist.protocols import StreamingLLM
 from tests.answer.server import Scripted, completion, event, failure, serving, streamed
 
 ASKED = [{"role": "user", "content": "What is up?"}]
+
+
 CALL = {"id": "call_7", "type": "function", "function": {"name": "retrieve", "arguments": '{"query": "up"}'}}
+
+
 TOOL = {"type": "function", "function": {"name": "retrieve", "parameters": {"type": "object"}}}
 
 
@@ -218,19 +219,6 @@ def test_a_stream_that_does_not_begin_is_tried_again() -> None:
 def test_a_stream_that_goes_wrong_is_a_sentence(script: Scripted, sentence: str) -> None:
     with serving(script) as server, pytest.raises(LLMError, match=sentence):
         model(server.url).stream(ASKED, lambda text: None)
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]))), st.data())
-def test_events_are_the_same_wherever_the_bytes_are_cut(texts: list[str], data: st.DataObject) -> None:
-    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
-    whole = "".join(f"id: 1{end}data: {text}{end}{end}" for text in texts).encode()
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)))))
-    chunks = [whole[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-    assert list(read_events(chunks)) == texts
-
-
-def test_an_event_of_several_lines_is_one_and_one_without_end_is_none() -> None:
-    assert list(read_events([b"\xef\xbb\xbfdata: a\ndata:b\n\nevent: x\n\ndata: never ended"])) == ["a\nb"]
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from shortlist._text import escape_json, terminal_safe
+from shortlist._text import terminal_safe
 from tests.cli.conftest import Shell
 from tests.cli.terminals import in_a_terminal
 
+NAME = "a\x1b]0;owned\x07\x1b[2J\u202egpj.\x9b31m\u2066\n.md"
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(sys.platform == "win32", reason="such names do not exist on Windows"),
 ]
 
-NAME = "a\x1b]0;owned\x07\x1b[2J\u202egpj.\x9b31m\u2066\n.md"
+
 RAW = ("\x1b]", "\x1b[2J", "\x07", "\u202e", "\x9b", "\u2066")
 
 
@@ -71,15 +72,6 @@ def test_values_of_json_are_exact_and_escaped(hostile: Shell) -> None:
 def test_the_text_of_a_document_is_written_to_a_pipe_as_it_is(hostile: Shell) -> None:
     assert hostile("read", "docs:cloned", NAME, "--quiet").out == "alpha beta\tgamma \x1b[2J\n"
     assert "gamma ·[2J" in in_a_terminal(hostile, "read", "docs:cloned", NAME, "--quiet")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "plain", NAME, "\U000e0041\u2028\x7f\x85", "fa\u200csi\u200d", "日本語 🚀 é\u00a0"]
-)
-def test_escaping_changes_no_value(text: str) -> None:
-    document = escape_json(json.dumps({text: [text]}, ensure_ascii=False, indent=2))
-    assert json.loads(document) == {text: [text]}
-    assert terminal_safe(document) == document
 
 
 def test_columns_of_quiet_output_stay_separated_by_tabs(hostile: Shell, tmp_path: Path) -> None:

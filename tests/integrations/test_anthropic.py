@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -66,6 +67,27 @@ def test_what_goes_wrong_goes_back_to_the_model(search: ToolSearch, call: dict[s
         "content": text,
         "is_error": True,
     }
+
+
+def test_asynchronous_results_are_the_same_and_coroutines_are_awaited(search: ToolSearch) -> None:
+    calls = [
+        use("search_tools", query="where is my parcel"),
+        use("search_tools", query="xyzzy plugh"),
+        use("search_tools", query=" "),
+        use("track_shipment", order_id="7"),
+        use("refund_payment", payment_id="7"),
+        use("nothing"),
+    ]
+    for call in calls:
+        assert asyncio.run(search.aresult(call)) == search.result(call)
+
+    async def wait_for(order_id: str) -> str:
+        """Wait until the truck has arrived."""
+        await asyncio.sleep(0)
+        return order_id
+
+    found = asyncio.run(ToolSearch([wait_for]).aresult(use("wait_for", order_id="7")))
+    assert found == {"type": "tool_result", "tool_use_id": "toolu_1", "content": "7"}
 
 
 def test_with_the_messages_only_what_was_found_in_them_is_sent(search: ToolSearch) -> None:

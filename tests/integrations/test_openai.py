@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -79,6 +80,26 @@ def test_calls_of_other_tools_and_searches_of_the_server_are_left_alone(search: 
         "function_call_output",
         "tool_search_output",
     ]
+
+
+def test_asynchronous_outputs_are_the_same_and_coroutines_are_awaited(search: ToolSearch) -> None:
+    items = [
+        searching({"query": "where is my parcel"}),
+        searching({"query": " "}),
+        calling("track_shipment", '{"order_id": "7"}'),
+        calling("refund_payment", '{"payment_id": "7"}'),
+        calling("mine", "{}"),
+        {"type": "message"},
+    ]
+    assert asyncio.run(search.aoutputs(items)) == search.outputs(items)
+
+    async def wait_for(order_id: str) -> str:
+        """Wait until the truck has arrived."""
+        await asyncio.sleep(0)
+        return order_id
+
+    (output,) = asyncio.run(ToolSearch([wait_for]).aoutputs([calling("wait_for", '{"order_id": "7"}')]))
+    assert output == {"type": "function_call_output", "call_id": "call_2", "output": "7"}
 
 
 def test_shapes_are_those_that_the_package_declares(search: ToolSearch) -> None:

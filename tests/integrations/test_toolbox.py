@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,42 @@ def test_a_search_tool_alone_stores_nothing() -> None:
     corpus = corpus_of(Document("refund", "Refund a payment", "Give the money back", kind="tool"))
     assert corpus.as_tool()("refund a payment")["results"]
     assert list(corpus.usage) == []
+
+
+def test_tools_are_found_and_called_asynchronously() -> None:
+    toolbox = Toolbox([refund_payment, track_shipment, wait_for, SCHEMAS[0]])
+    threads = []
+
+    def count_threads() -> str:
+        """Count the threads."""
+        threads.append(threading.current_thread())
+        return "2"
+
+    async def use() -> None:
+        found = await toolbox.afind({"query": "wait until the truck has arrived"})
+        assert [tool.name for tool in found.tools] == ["wait_for"]
+        assert await toolbox.acall("wait_for", {"order_id": "7"}) == "7"
+        assert await toolbox.acall("track_shipment", '{"order_id": "Ü"}') == '{"order": "Ü"}'
+        assert await Toolbox([count_threads]).acall("count_threads", {}) == "2"
+        assert threads[0] is not threading.current_thread()  # which serves the event loop
+        with pytest.raises(InputError, match="needs the argument 'payment_id'"):
+            await toolbox.acall("refund_payment", {})
+        with pytest.raises(InputError, match="anthropic_style is not a Python function"):
+            await toolbox.acall("anthropic_style", {})
+        with pytest.raises(InputError, match="no tool 'nothing' here"):
+            await toolbox.acall("nothing", {})
+
+    asyncio.run(use())
+    assert ("wait_for", "called") in [use for _, _, used in uses(toolbox) for use in used]
+
+
+def test_an_asynchronous_function_that_fails_is_a_sentence() -> None:
+    async def water_plants(litres: float) -> None:
+        """Give the plants water."""
+        raise RuntimeError("the tap is closed")
+
+    toolbox = Toolbox([water_plants])
+    assert asyncio.run(toolbox.afind({"query": "give the plants water"})).tools
+    with pytest.raises(ShortlistError, match="water_plants failed: RuntimeError: the tap is closed"):
+        asyncio.run(toolbox.acall("water_plants", {"litres": 1}))
+    assert uses(toolbox)[0][2] == [("water_plants", "failed")]

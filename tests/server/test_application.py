@@ -13,8 +13,6 @@ from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist.server.application import create_app
-from shortlist.server.extensions import Extension
-from shortlist.server.jobs import Endpoints
 from shortlist.server.service_settings import load_settings
 from tests.server.conftest import TOOLS, until, write_catalog
 
@@ -96,26 +94,3 @@ def test_nothing_of_the_retriever_is_there(plain: TestClient) -> None:
 def test_the_package_of_the_retriever_is_not_loaded() -> None:
     program = "import sys, shortlist.server.run\nassert not [name for name in sys.modules if '.compat' in name]"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
-
-
-def test_an_extension_adds_routes_and_fields_of_the_status(catalog: Path) -> None:
-    class Greeting(Extension):
-        name = "greeting"
-
-        def add_routes(self, endpoints: Endpoints, run_search: Any) -> None:
-            @endpoints.add("GET /hello", "Health", tag="care")
-            def greet() -> dict[str, str]:
-                return {"status": "hello"}
-
-        def status(self) -> dict[str, Any]:
-            return {"mood": "good"}
-
-        def changed_settings(self) -> dict[str, tuple[Any, str]]:
-            return {"server.port": (1, "GET /hello")}
-
-    settings = load_settings(given={"documents.source": str(catalog), "documents.embedder": "none"}, environment={})
-    with TestClient(create_app(settings, extension=Greeting()), base_url="http://localhost:9200") as client:
-        assert client.get("/hello").json() == {"status": "hello"}
-        status = client.get("/status").json()
-    assert (status["extensions"], status["mood"]) == (["greeting"], "good")
-    assert {"key": "server.port", "value": 1, "origin": "GET /hello"} in status["configuration"]

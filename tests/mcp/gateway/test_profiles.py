@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from shortlist._settings import ProfileChoice, load_profile
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -163,18 +162,6 @@ def test_gateways_with_different_profiles_share_what_was_learned_but_no_index(ow
     everything, home = GatewayConfig(), config(profile="home")
     assert everything.home == home.home
     assert everything.tools != home.tools
-
-
-def test_the_profile_comes_from_the_option_the_variable_or_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load_profile() == ProfileChoice()
-    Path("settings.yaml").write_text("mcp: {profile: home}\nother: 1\n", encoding="utf-8")
-    assert load_profile() == ProfileChoice("", "home")
-    monkeypatch.setenv("SHORTLIST_PROFILE", "office")
-    assert load_profile() == ProfileChoice("office")
-    assert load_profile("all") == ProfileChoice("all")
-    monkeypatch.delenv("SHORTLIST_PROFILE")
-    Path("settings.yaml").write_text("mcp: {theirs: 1}\n", encoding="utf-8")  # the file of another program
-    assert load_profile() == ProfileChoice()
 
 
 def test_status_shows_the_profile_and_what_is_left_out(own: Own) -> None:
