@@ -109,7 +109,7 @@ app = LazyGroup(
             "tools": tools,
         },
         "Answer": {
-            "ingest": LazyCommand("ask_commands", "Add files and folders to the index of this project."),
+            "ingest": LazyCommand("ingest_command", "Add files and folders to the index of this project."),
             "query": LazyCommand(
                 "ask_commands",
                 "Answer one question from the documents, with citations, or refuse if they do not contain the answer.",

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from shortlist.compat.retriever import retrieve_from_corpus
+from shortlist.compat.retriever_settings import DEFAULTS
 from shortlist.compat.served_retriever import ServedRetriever
 from shortlist.documents import Changes
 from shortlist.errors import CorpusNotFound
@@ -67,9 +68,9 @@ class SettingsBody(Body):
 
     model_config = show_example(temperature=2.0)
 
-    temperature: Temperature = 0.5
-    ignore_zero: bool = True
-    llm_tools_cutoff: Percentage = 10.0
+    temperature: Temperature = DEFAULTS.temperature
+    ignore_zero: bool = DEFAULTS.ignore_zero
+    llm_tools_cutoff: Percentage = DEFAULTS.llm_tools_cutoff
 
 
 class SwitchBody(Body):

@@ -32,10 +32,13 @@ class Bm25s(Section):
     llm_tools_cutoff: float = setting(10.0, "Minimum percentage of the softmax.", "BM25S_CUTOFF", ge=0, le=100)
 
 
+DEFAULTS = Bm25s()
+
+
 class CompatSettings(Settings):
     """The settings of the service with those of the retriever."""
 
-    bm25s: Bm25s = Bm25s()
+    bm25s: Bm25s = DEFAULTS
 
 
 KEYS = keys_of(CompatSettings)
@@ -64,9 +67,9 @@ class BM25SSettings:
     """The softmax temperature (0.1 to 10), whether documents without a word of the query are left out, and the
     percentage of the softmax that a document needs to be returned (0 to 100)."""
 
-    temperature: float = 0.5
-    ignore_zero: bool = True
-    llm_tools_cutoff: float = 10.0
+    temperature: float = DEFAULTS.temperature
+    ignore_zero: bool = DEFAULTS.ignore_zero
+    llm_tools_cutoff: float = DEFAULTS.llm_tools_cutoff
 
     def __setattr__(self, name: str, value: Any) -> None:
         try:

@@ -23,7 +23,8 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
-from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, split_front_matter
+from shortlist.sources.reports import split_front_matter
+from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"

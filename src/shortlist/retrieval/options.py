@@ -15,8 +15,10 @@ from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
 MODES: tuple[Mode, ...] = get_args(Mode)
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-K = 10
+K = 10  # candidates
 STRATEGY = "adaptive"
+ADAPTIVE_MAX_K = 5  # results of the strategy "adaptive", unless `max_k` is given
+MAX_K = 3  # results of the other strategies
 REL = 0.9
 GAP_RATIO = 0.5
 TEMPERATURE = 0.5

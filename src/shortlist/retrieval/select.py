@@ -23,19 +23,17 @@ from shortlist.errors import InputError
 from shortlist.index.text.analyzers import fold
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, Selection, Selector
-from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE, SearchOptions
+from shortlist.retrieval.options import ADAPTIVE_MAX_K, CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE, SearchOptions
 
 if TYPE_CHECKING:
     from shortlist.results import Floats, Positions
 
 log = logging.getLogger("shortlist")
 
-ADAPTIVE_MAX_K = 5
 NEAR_ODDS = 0.9  # of relevance: exp(-0.9) is 0.4 of the best odds; docs/explanation/ranking.md has the measurement
-MAX_K = 3
 
 # Two hits are duplicates if they share this fraction of their words, compared over this many characters.
-SAME = 0.9
+DUPLICATE_OVERLAP = 0.9
 LOOKED_AT = 2_000
 
 
@@ -264,7 +262,7 @@ def _prefer_distinct(hits: list[Hit], most: int) -> list[Hit]:
 def is_duplicate(hit: Hit, other: Hit) -> bool:
     """Whether two hits share at least 90 percent of their words."""
     some, more = (_distinct_words(f"{one.name} {one.text[:LOOKED_AT]}") for one in (hit, other))
-    return len(some & more) >= SAME * len(some | more)
+    return len(some & more) >= DUPLICATE_OVERLAP * len(some | more)
 
 
 @lru_cache(maxsize=64)  # a hit is compared with several others

@@ -17,7 +17,8 @@ from shortlist.mcp_client.config_files import servers_at
 from shortlist.sources.folder import read_folder
 from shortlist.sources.mcp_tools import TIMEOUT_SECONDS, read_servers
 from shortlist.sources.packages import read_packages
-from shortlist.sources.skills import read_reports, read_skills
+from shortlist.sources.reports import read_reports
+from shortlist.sources.skills import read_skills
 from shortlist.sources.tools.openapi import read_openapi
 from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
 

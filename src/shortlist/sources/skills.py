@@ -1,23 +1,22 @@
-"""Documents from Markdown with front matter: skills (folders with a SKILL.md) and reports."""
+"""Skills: folders with a SKILL.md, Markdown with front matter."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
-from shortlist._plain import load_yaml
 from shortlist._projects import project_folders, project_root
 from shortlist._text import printable
-from shortlist.documents import Document, Metadata, Problem, Skipped, Stamp, Stamps
+from shortlist.documents import Document, Metadata, Problem, Skipped
 from shortlist.errors import SourceError
 from shortlist.safety.confirmations import is_confirmed
 from shortlist.safety.prompt_injection import find_orders, find_warning
 from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file, read_text
-from shortlist.sources.folder import read_folder, skip
+from shortlist.sources.folder import skip
+from shortlist.sources.reports import split_front_matter
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
@@ -25,9 +24,6 @@ IGNORED_FOLDERS = (".git", "node_modules", ".venv", "__pycache__")
 # In the metadata of a skill of a project: its root, the folder in it that has the skill, and the warning of the checks
 FROM_PROJECT = "from_project"
 NOT_APPROVED = "this repository, not approved"
-
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
-_DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
 class _Root(NamedTuple):
@@ -193,35 +189,3 @@ def _find_project(metadata: Metadata) -> Path | None:
     about = metadata.get(FROM_PROJECT)
     root = about.get("root") if isinstance(about, Mapping) else None
     return Path(root) if isinstance(root, str) else None
-
-
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """The YAML between the first two lines of dashes, and the rest."""
-    match = _FRONT_MATTER.match(text)
-    if not match:
-        return {}, text
-    try:
-        header = load_yaml(match.group(1) or "") or {}
-    except ValueError as error:
-        raise ValueError(f"its front matter cannot be read as YAML: {error}") from None
-    if not isinstance(header, dict):
-        raise ValueError("its front matter is not a mapping")
-    return header, text[match.end() :]
-
-
-def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
-    """A reader of the Markdown files under a folder, like `read_folder`, with front matter and date as metadata."""
-    read = read_folder(root, r"(?i)\.(md|markdown)$", reader="reports")
-    return lambda known: (_add_header(item) if isinstance(item, Document) else item for item in read(known))
-
-
-def _add_header(file: Document) -> Document:
-    try:
-        header = split_front_matter(file.content.replace("\r\n", "\n"))[0]
-    except ValueError:  # the report is still worth reading
-        header = {}
-    name = PurePosixPath(file.id).name
-    date = _DATE.search(name)
-    dated = {"date": "-".join(date.groups())} if date else {}
-    title = file.title if file.title != name else str(header.get("title") or name)
-    return replace(file, title=title, metadata={**dated, **header, **file.metadata})

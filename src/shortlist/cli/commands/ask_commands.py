@@ -1,9 +1,8 @@
-"""The commands that ingest files and answer questions about them."""
+"""The commands that answer questions about the documents: query and chat."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,37 +15,28 @@ from shortlist._paths import data_dir, make_folder
 from shortlist._projects import GLOBAL_INDEX, project_index, project_root
 from shortlist._redact import redact
 from shortlist.cli.command import command
+from shortlist.cli.commands.ingest_command import index_options, load_settings
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.output import ABSTAINED, ERROR, OK, Output, write
+from shortlist.cli.output import ABSTAINED, OK, Output, write
 from shortlist.cli.shared_options import combine, corpus_option
-from shortlist.errors import CorpusNotFound, InputError, ShortlistError
+from shortlist.errors import CorpusNotFound, ShortlistError
 
 with lazy_imports():
     from shortlist.cli import confirming, corpora
-    from shortlist.cli.terminal import answers, corpus_tables
+    from shortlist.cli.terminal import answers
     from shortlist.client import addresses
     from shortlist.index import location
-    from shortlist.server import llm_settings, service_settings
+    from shortlist.server import llm_settings
 
 if TYPE_CHECKING:
     from shortlist._settings import Answers
     from shortlist.answer.llm import OpenAIChat
     from shortlist.index.corpus import Corpus
-    from shortlist.library.ingest import Ingested
     from shortlist.results import Answer
 
 HISTORY_LINES = 1000
 EXCLUSIVE = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
 
-index_options = combine(
-    click.option("--index-dir", metavar="PATH", help="Folder of the index, instead of that of this project."),
-    click.option(
-        "--global",
-        "shared",
-        is_flag=True,
-        help="Use the index that all projects share, not that of this project.",
-    ),
-)
 answer_options = combine(
     click.option("--agent", is_flag=True, help="Let the model search further with tools before it answers."),
     click.option("--extractive", is_flag=True, help="Answer with sentences of the documents, without a model."),
@@ -75,64 +65,6 @@ answer_options = combine(
 
 @command(
     examples=[
-        "shortlist ingest docs",
-        "shortlist ingest docs/faq.txt tools.yaml --index-dir .index --embedder light",
-    ],
-    exclusive=[("--index-dir", "--global")],
-)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--embedder", metavar="MODEL", help="Embedding model of a new index.")
-@click.option("--engine", metavar="URL", help="Cluster to store a new index in.")
-@click.option(
-    "--chunk-size",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Characters per chunk (default: 800); a new value chunks the whole index again.",
-)
-@click.option(
-    "--chunk-overlap",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Characters that a chunk shares with the one before it (default: 120).",
-)
-@index_options
-def ingest(
-    out: Output,
-    paths: Sequence[str],
-    embedder: str | None,
-    engine: str | None,
-    chunk_size: int | None,
-    chunk_overlap: int | None,
-    index_dir: str | None,
-    shared: bool,
-) -> int:
-    """Add files and folders to the index of this project. Read new and changed files, and remove deleted ones."""
-    settings = _load_settings(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
-    index_dir = index_dir or (None if shared else settings.index_dir)
-    options = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
-    began = time.perf_counter()
-    with out.progress("ingesting files") as bar:
-        total = corpora.count_files(paths) if bar else 0
-
-        def report(done: Ingested) -> None:
-            rate = done.chunks / max(time.perf_counter() - began, 0.001)
-            note = f" · {done.pages:,} pages · {done.chunks:,} chunks, {rate:,.0f} per second"
-            bar(done.files, total, note) if bar else None
-
-        options |= {"path": index_dir, "embedder": embedder, "engine": engine, "on_counts": report}
-        options |= {"default_embedder": settings.embedder} if settings.embedder else {}
-        corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **options)
-    seconds = round(time.perf_counter() - began, 3)
-    data = {"corpus": corpus.name, "index": str(corpus.path), "seconds": seconds, **done.to_dict()}
-    data |= {key: corpus.info()[key] for key in ("documents", "passages")}
-    corpus.close()
-    out.show(data, lambda screen: corpus_tables.show_ingested(screen, data), [str(data["index"])])
-    out.report_problems(done.failed)
-    return ERROR if done.failed and not data["documents"] else OK
-
-
-@command(
-    examples=[
         'shortlist query "Who founded the company?"',
         'shortlist query -c docs:docs "How many failed checkouts were there?"',
     ],
@@ -154,7 +86,7 @@ def query(
     shared: bool,
 ) -> int:
     """Answer one question from the documents, with citations, or refuse if they do not contain the answer."""
-    settings = _load_settings(top_k=top_k, threshold=threshold, agent_max_steps=agent_max_steps)
+    settings = load_settings(top_k=top_k, threshold=threshold, agent_max_steps=agent_max_steps)
     talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
     answer = talk.ask(" ".join(question))
     if not (out.as_json or sys.stdout.isatty()):
@@ -187,7 +119,7 @@ def chat(
     """Answer one question after another. Enter /reset to start a new conversation, and /exit or Ctrl-D to end it."""
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
-    settings = _load_settings(
+    settings = load_settings(
         top_k=top_k,
         threshold=threshold,
         agent_max_steps=agent_max_steps,
@@ -271,14 +203,6 @@ def _line_editing() -> Iterator[None]:
         with suppress(OSError):
             make_folder(file.parent)
             readline.write_history_file(file)
-
-
-def _load_settings(**given: float | None) -> Answers:
-    """The settings of answers in force; the given values of options come first."""
-    try:
-        return service_settings.load_answer_settings(given)
-    except InputError as error:
-        raise (click.UsageError(str(error)) if str(error).startswith("--") else error) from None
 
 
 def _start_chat(
