@@ -39,8 +39,7 @@ def test_identifiers_are_split_as_in_python(words: list[str]) -> None:
 def test_a_word_that_is_too_long_is_not_split() -> None:
     buffer, starts, ends = to_spans(["getUser", "getCustomerProfile"])
     counts, *_ = text_loops.split_words(buffer, starts, ends, 10)
-    assert counts.tolist()[0] == 2
-    assert counts.tolist()[1] != 3
+    assert counts.tolist() == [2, -1]
 
 
 def test_spans_are_gathered_with_a_separator() -> None:
