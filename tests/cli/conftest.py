@@ -102,12 +102,6 @@ def lamp(shell: Shell) -> Shell:
     return shell
 
 
-@pytest.fixture(autouse=True)
-def restored_learning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands set this for the whole process."""
-    monkeypatch.setattr(shortlist.Corpus, "learning", "on")
-
-
 @pytest.fixture
 def used(shop: Shell) -> Shell:
     """A shop with a log: four uses of two tools, and a query after which nothing was used."""

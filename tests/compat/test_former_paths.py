@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-import shortlist
+import shortlist.compat
 
 
 @pytest.mark.parametrize("name", ["retriever", "tool_index", "in_memory_docs"])
@@ -27,4 +27,4 @@ def test_the_modules_of_kits_are_those_of_compat(name: str) -> None:
 def test_the_client_has_its_former_path() -> None:
     former = importlib.import_module("shortlist.server.client")
     with pytest.warns(DeprecationWarning, match=r"shortlist\.compat\.retriever_client\.BM25SClient"):
-        assert former.BM25SClient is shortlist.BM25SClient
+        assert former.BM25SClient is shortlist.compat.BM25SClient

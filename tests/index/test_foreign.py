@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import sqlite3
 import stat
 import sys
 import threading
@@ -20,37 +18,13 @@ import pytest
 import shortlist
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist.documents import Document
-from shortlist.errors import CorpusDamaged, CorpusError, EmbedderError, ShortlistError
+from shortlist.errors import CorpusDamaged, CorpusError, EmbedderError
 from shortlist.index.corpus import Corpus, create_corpus, open_corpus
 from shortlist.index.foreign import CREATED, count_kinds, derived_folder, is_own
 from shortlist.index.location import delete_corpus, requests_of
-from shortlist.index.storage.records import DOCUMENT_COLUMNS, _hash, checksum_passage
 from shortlist.retrieval import agent_actions
 from shortlist.safety.confirmations import Confirmation, confirm
-
-TEXTS = {"tea": "Black tea takes four minutes.", "oven": "The oven needs 220 degrees.", "moon": "The moon is far."}
-
-
-@pytest.fixture
-def foreign(tmp_path: Path) -> Path:
-    """A corpus that came with a folder: built elsewhere, and copied here."""
-    built = tmp_path / "elsewhere" / "index"
-    shortlist.build(TEXTS, path=built, embedder="light").close()
-    folder = tmp_path / "repo" / "index"
-    shutil.copytree(built, folder)
-    return folder
-
-
-def change(folder: Path, statement: str, *values: object) -> None:
-    with contextlib.closing(sqlite3.connect(folder / "corpus.db", isolation_level=None)) as database:
-        database.execute(statement, values)
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def set_config(folder: Path, **values: object) -> None:
-    with contextlib.closing(sqlite3.connect(folder / "corpus.db")) as database:
-        ((text,),) = database.execute("SELECT value FROM meta WHERE key = 'config'").fetchall()
-    change(folder, "UPDATE meta SET value = ? WHERE key = 'config'", json.dumps(json.loads(text) | values))
+from tests.index.foreign_samples import TEXTS, change, set_config, write
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -89,9 +63,6 @@ class RecordingServer:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-
-
-# Which folders are own
 
 
 def test_a_corpus_that_this_program_creates_is_own_wherever_it_is(tmp_path: Path) -> None:
@@ -134,13 +105,6 @@ def test_a_folder_that_cannot_be_recorded_works_as_a_foreign_one(
         assert not corpus.is_own
         assert corpus.add([Document("sea", "", "The sea is salty.")]).added == 1
         assert [hit.id for hit in shortlist.search(corpus, "salty sea", k=1)] == ["sea"]
-
-
-# Paths out of the folder
-
-
-def write(corpus: Corpus) -> None:
-    corpus.add([Document("new", "", "A new text.")])
 
 
 WRITES: dict[str, Callable[[Corpus], object]] = {
@@ -275,9 +239,6 @@ def test_a_rollback_journal_makes_an_own_corpus_foreign(foreign: Path, tmp_path:
     assert not is_own(own)
 
 
-# Readers write nothing
-
-
 def read_all(corpus: Corpus, query: str = "black tea") -> list[str]:
     found = shortlist.search(corpus, query)
     shortlist.discover(corpus, query, level="bundled")
@@ -309,14 +270,6 @@ def test_a_damaged_segment_of_a_foreign_corpus_is_rebuilt_in_memory(
         assert read_all(corpus)[0] == "tea"
     assert "rebuilt" in caplog.text
     assert contents(foreign) == before
-
-
-def test_a_segment_that_differs_from_the_rows_is_rebuilt(foreign: Path, caplog: pytest.LogCaptureFixture) -> None:
-    change(foreign, "UPDATE passages SET num = num + 10 WHERE num = 3")
-    change(foreign, "UPDATE segments SET last = 13")
-    with open_corpus(foreign) as corpus:
-        assert [hit.id for hit in shortlist.search(corpus, "far moon", k=1)] == ["moon"]
-    assert "does not match the rows" in caplog.text
 
 
 def test_a_log_that_came_with_the_folder_is_read_and_left(tmp_path: Path) -> None:
@@ -362,29 +315,6 @@ def test_a_cache_of_vectors_and_a_log_of_use_that_came_along_are_not_opened(fore
     assert contents(foreign) == before
 
 
-# The database
-
-HOSTILE_SCHEMAS = {
-    "view": ["ALTER TABLE stamps RENAME TO other", "CREATE VIEW stamps AS SELECT * FROM other"],
-    "virtual table": ["DROP TABLE stamps", "CREATE VIRTUAL TABLE stamps USING fts5(source, id, value, skipped)"],
-    "trigger": ["CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM documents; END"],
-    "generated column": [
-        "DROP TABLE tombstones",
-        "CREATE TABLE tombstones(num INTEGER PRIMARY KEY AUTOINCREMENT, passage INTEGER AS (num + 1))",
-    ],
-    "index on an expression": ["CREATE INDEX i ON documents(upper(title))"],
-    "missing table": ["DROP TABLE stamps"],
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE_SCHEMAS)
-def test_a_schema_other_than_ours_is_refused(kind: str, foreign: Path) -> None:
-    for statement in HOSTILE_SCHEMAS[kind]:
-        change(foreign, statement)
-    with pytest.raises(CorpusDamaged):
-        open_corpus(foreign)
-
-
 def test_a_corpus_of_an_earlier_format_opens_as_a_foreign_one(tmp_path: Path) -> None:
     folder = shutil.copytree(Path(__file__).with_name("data") / "format2", tmp_path / "index")
     before = contents(folder)
@@ -393,110 +323,6 @@ def test_a_corpus_of_an_earlier_format_opens_as_a_foreign_one(tmp_path: Path) ->
         assert len(corpus) == len(corpus.ids()) > 0
         assert shortlist.search(corpus, corpus.ids()[0], mode="lexical") is not None
     assert contents(folder) == before
-
-
-VALUES = [b"\xff\x00", "", "[1]", '{"a":', "[" * 3000, -1, 0, 1, 2**62, -(2**63), 1.5]
-
-
-COLUMNS = {
-    "documents": [
-        "num",
-        "id",
-        "hash",
-        "kind",
-        "title",
-        "content",
-        "keywords",
-        "metadata",
-        "source",
-        "locator",
-        "payload",
-    ],
-    "passages": ["num", "document", "ordinal", "locator", "text", "checksum", "context"],
-    "segments": ["first", "last", "size", "file", "bytes", "written", "checksum"],
-    "stamps": ["source", "id", "value", "skipped"],
-    "tombstones": ["passage"],
-    "sqlite_sequence": ["seq"],
-    "meta": ["value"],
-}
-
-
-@pytest.mark.parametrize(("table", "column"), [(table, name) for table, names in COLUMNS.items() for name in names])
-def test_hostile_values_in_any_column_are_errors_of_ours(table: str, column: str, tmp_path: Path) -> None:
-    """Each value in one row, with hashes that fit or not: every reading call works or says that it is damaged."""
-    built, folder = tmp_path / "built", tmp_path / "index"
-    documents = [Document(id, "", text, ["k"], {"a": 1}) for id, text in TEXTS.items()]
-    with create_corpus("x", path=built, embedder="light") as corpus:
-        corpus.sync(documents)
-        corpus.remove("moon")
-        corpus.set_threshold("auto", 0.1)
-    change(built, "INSERT INTO stamps VALUES ('s', 'i', 'v', 0)")
-    for value in VALUES:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(built, folder)
-        with contextlib.suppress(sqlite3.IntegrityError, sqlite3.OperationalError, sqlite3.DataError):
-            rows = "(SELECT min(rowid) FROM " + table + ")" if table not in ("meta", "stamps") else ""
-            change(folder, f"UPDATE {table} SET {column} = ?" + (f" WHERE rowid = {rows}" if rows else ""), value)
-        if (table, column) not in (("documents", "hash"), ("passages", "checksum")):
-            seal(folder)
-        use(folder)
-
-
-def seal(folder: Path) -> None:
-    """Make all hashes and checksums fit, as the author of an index can."""
-    with contextlib.closing(sqlite3.connect(folder / "corpus.db", isolation_level=None)) as database:
-        for number, *columns in database.execute(f"SELECT num, {DOCUMENT_COLUMNS} FROM documents").fetchall():
-            with contextlib.suppress(TypeError, AttributeError):
-                database.execute("UPDATE documents SET hash = ? WHERE num = ?", (_hash(columns), number))
-        rows = database.execute(
-            "SELECT p.num, d.id, d.title, coalesce(p.text, d.content), d.kind, d.source, p.locator, d.metadata, "
-            "p.context FROM passages p JOIN documents d ON d.num = p.document"
-        ).fetchall()
-        for number, *shown in rows:
-            with contextlib.suppress(TypeError, AttributeError):
-                checksum = (checksum_passage(shown), number)
-                database.execute("UPDATE passages SET checksum = ? WHERE num = ?", checksum)
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def use(folder: Path) -> None:
-    """Everything that reads, then everything that writes; only errors of ours may come."""
-    calls: list[Callable[[Corpus], object]] = [
-        lambda corpus: shortlist.search(corpus, "black tea", filter={"a": 1}),
-        lambda corpus: shortlist.search(corpus, "tea", mode="lexical"),
-        lambda corpus: shortlist.discover(corpus, "tea", level="bundled"),
-        lambda corpus: corpus.get("tea"),
-        lambda corpus: corpus.browse("tea"),
-        lambda corpus: (list(corpus), corpus.ids(), corpus.kinds(), corpus.stamps()),
-        lambda corpus: (corpus.info(), corpus.threshold("auto")),
-        write,
-        lambda corpus: corpus.remove("oven"),
-        lambda corpus: corpus.compact(),
-        lambda corpus: corpus.reindex("light"),
-        lambda corpus: shortlist.search(corpus, "new text"),
-    ]
-    with contextlib.suppress(ShortlistError), open_corpus(folder) as corpus:
-        for call in calls:
-            with contextlib.suppress(ShortlistError):
-                call(corpus)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"dim": -1}, {"dim": 10**12}, {"dim": "x"}, {"analyzer": "none such"}, {"analyzer": 5}, {"chunk_size": "x"},
-        {"floors": []}, {"floors": {"auto": "x"}}, {"floors": {"auto": 1}, "calibrations": {"auto": {}}},
-        {"floors": {"auto": 1}, "calibrations": {"auto": {"passages": "x"}}}, {"calibrations": 5},
-        {"scoring": {}}, {"scoring": {"formula": "x"}}, {"scoring": {"formula": "lucene", "k1": "x"}},
-        {"scoring": {"weights": [1]}}, {"embedder": 5}, {"embedder_name": None}, {"unknown": 1},
-    ],
-)  # fmt: skip
-def test_a_hostile_configuration_is_an_error_of_ours(values: dict[str, object], foreign: Path) -> None:
-    set_config(foreign, **values)
-    use(foreign)
-
-
-# Files that documents came from
 
 
 def make_spy(tmp_path: Path, kind: str, source: Path) -> Path:
@@ -546,9 +372,6 @@ def test_an_own_corpus_shows_the_files_that_it_was_built_from(tmp_path: Path, mo
         (notes / "tea.md").write_text("Black tea takes five minutes.")
         (shown,) = shortlist.disclose(shortlist.search(corpus, "black tea"), "body")
     assert shown.body == "Black tea takes five minutes."
-
-
-# Embedders and clusters
 
 
 @pytest.mark.parametrize("has_key", [True, False])
@@ -630,9 +453,6 @@ def test_no_request_is_sent_to_a_cluster_that_only_a_foreign_folder_names(tmp_pa
         with pytest.raises(CorpusError):
             open_corpus(folder)
         assert server.requests
-
-
-# Folders of our own
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")

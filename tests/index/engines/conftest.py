@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
@@ -16,7 +16,9 @@ import httpx2
 import pytest
 
 import shortlist
-from shortlist import Corpus, Document
+from shortlist import Changes, Corpus, Document
+from shortlist.documents import Passage, Stamp, Stamps
+from shortlist.results import Hit
 
 Make = Callable[..., Corpus]
 
@@ -139,3 +141,87 @@ def persistent(function: Any) -> Any:
 def on_servers(function: Any) -> Any:
     """Run a test on every cluster engine."""
     return pytest.mark.parametrize("address", SERVERS, indirect=True)(function)
+
+
+CHUNKS: dict[str, Any] = {"chunk_size": 200, "chunk_overlap": 20}
+
+
+MIXED = [
+    Document("send_email", "send_email", "Send a message to a person.", ["mail", "smtp"], {"access": "write", "n": 1},
+             kind="tool", payload='{"name": "send_email"}'),
+    Document("read_email", "read_email", "Read the newest message.", ["mail"], {"access": "read", "n": 2},
+             kind="tool", payload='{"name": "read_email"}'),
+    Document("id/with #?", "Größe ü", "Zeile\n\ttwo \0 日本語 🫖 Ωμέγα", ["a b", "ü"],
+             {"n": 1.5, "deep": {"list": [1, 2.5, None, True]}}, source="s/x y.md", locator="row=3"),
+    Document("flags", "Flags", "True is not 1.", metadata={"n": True, "tags": ["red", "green"], "deep": {"list": []}}),
+    *(Document(f"book.pdf#{page}", "Book", f"Page {page} about kettles. " * 30, source="/shelf/book.pdf",
+               locator=f"page={page}", kind="page") for page in (1, 2)),
+    *(Document(f"twin{at}", "Twins", "The very same words.") for at in range(4)),
+    Document("blank", " ", "\n"),
+    Document("empty", "", ""),
+]  # fmt: skip
+
+
+LIBRARY = [*teas(240), *MIXED]
+
+
+@pytest.fixture(scope="module")
+def library(place: Place) -> Iterator[Corpus]:
+    """Many documents, with vectors. For reading only."""
+    with place.create(embedder="light", **CHUNKS) as corpus:
+        assert corpus.sync(LIBRARY) == Changes(added=len(LIBRARY))
+        yield corpus
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[Corpus]:
+    """The same documents in memory, for comparing engines."""
+    with shortlist.create_corpus(in_memory=True, embedder="light", **CHUNKS) as corpus:
+        corpus.sync(LIBRARY)
+        yield corpus
+
+
+@pytest.fixture(scope="module")
+def shared_shelf(place: Place) -> Iterator[Corpus]:
+    with place.create(**CHUNKS) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def shelf(shared_shelf: Corpus) -> Corpus:
+    """An empty corpus without vectors."""
+    shared_shelf.sync([])
+    assert (len(shared_shelf), shared_shelf.stamps()) == (0, {})
+    return shared_shelf
+
+
+def notes(*numbers: int, word: str = "tea") -> list[Document]:
+    return [Document(f"n{number}", "", f"{word} number {number}") for number in numbers]
+
+
+def passages_of(corpus: Corpus) -> list[Passage]:
+    with corpus.snapshot() as state:
+        return list(state.walk())
+
+
+def ids_of(hits: Iterable[Hit]) -> list[str]:
+    return [hit.id for hit in hits]
+
+
+def assert_same_hits(found: list[Hit], expected: list[Hit], tolerance: float = 1e-6) -> None:
+    assert [hit.passage for hit in found] == [hit.passage for hit in expected]
+    for hit, other in zip(found, expected, strict=True):
+        assert hit.score == pytest.approx(other.score, abs=tolerance)
+        assert hit.signals == pytest.approx(other.signals, abs=1e-6)
+        assert hit.relevance == pytest.approx(other.relevance, abs=1e-6)
+
+
+class Stamped(list[Document]):
+    """A source with one file, and a stamp that tells whether the file has changed."""
+
+    def __init__(self, value: str, *documents: Document) -> None:
+        super().__init__(documents)
+        self.stamp = Stamp("f", "f.txt", value)
+
+    def since(self, known: Stamps) -> list[Any]:
+        return [self.stamp] if known.get("f") == self.stamp else [*self, self.stamp]

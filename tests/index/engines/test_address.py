@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from shortlist import InputError
-from shortlist._paths import data_dir
-from shortlist.index.engines import pointers
 from shortlist.index.engines.address import Address, Credentials
-from shortlist.index.engines.cluster_corpus import base_name
 
 
 def test_an_address_names_dialect_hosts_prefix_and_options() -> None:
@@ -72,53 +67,3 @@ def test_credentials_from_sign_in_are_sent_only_where_no_one_else_can_read_them(
     assert Address.parse("opensearch+http://far:9200/p").with_credentials(ann).credentials == Credentials()
     named = Address.parse("opensearch+https://bob:other@far/p").with_credentials(ann)
     assert named.credentials == Credentials("bob", "other", "ca.pem")
-
-
-def test_names_that_differ_have_indices_that_differ() -> None:
-    address = Address.parse("opensearch+http://host/p")
-    names = ["tea", "Tea", "tea!", "tee-a", "tee a", "docs:/a/b", "docs:/a-b", "日本", "茶", "-", "x" * 100, "x" * 99]
-    bases = [base_name(address, name) for name in names]
-    assert len(set(bases)) == len(names)
-    assert bases[0] == "p-tea"
-    for base in bases:
-        assert base == base.lower()
-        assert len(base) < 200
-        assert not set(base) & set('\\/*?"<>| ,#:')
-
-
-# A pointer in a folder of someone else
-
-
-def test_a_cluster_that_only_a_foreign_file_names_is_not_trusted_until_the_user_names_it(tmp_path: Path) -> None:
-    folder = tmp_path / "cloned" / "index"
-    folder.mkdir(parents=True)
-    (folder / "engine.json").write_text('{"engine": "opensearch+https://evil.example:9200/p", "name": "x"}')
-    pointer = pointers.read(folder)
-    assert pointer
-    assert not pointer.address.trusted
-    pointers.write(folder, pointer.address, "x")  # as it is opened, which is not to be trusted
-    again = pointers.read(folder)
-    assert again
-    assert not again.address.trusted
-    pointers.write(folder, Address.parse(str(pointer.address)), "x")  # as the user names it
-    named = pointers.read(folder)
-    assert named
-    assert named.address.trusted
-
-
-def test_a_cluster_that_was_named_before_there_were_confirmations_stays_trusted(tmp_path: Path) -> None:
-    (tmp_path / "engine.json").write_text('{"engine": "opensearch+https://mine.example:9200/p", "name": "x"}')
-    data_dir().mkdir(parents=True)
-    (data_dir() / pointers.NAMED).write_text('["https://mine.example:9200"]')
-    found = pointers.read(tmp_path)
-    assert found
-    assert found.address.trusted
-
-
-def test_a_pointer_in_the_data_folder_is_trusted() -> None:
-    folder = data_dir() / "corpora" / "x"
-    pointers.write(folder, Address.parse("opensearch+https://mine.example:9200/p"), "x")
-    found = pointers.read(folder)
-    assert found
-    assert found.address.trusted
-    assert not (data_dir() / pointers.NAMED).exists()

@@ -32,15 +32,6 @@ def first_word(text: str) -> str:
 
 
 @on_servers
-def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: Make) -> None:
-    corpus = make()
-    changes = corpus.sync([Document("a", "", "tea"), Document("x" * 9000, "", "tea")])
-    assert changes.added == 1
-    assert [(len(problem.id), problem.reason[:6]) for problem in changes.failed] == [(9000, "Its id")]
-    assert corpus.ids() == ["a"]
-
-
-@on_servers
 def test_document_that_the_server_rejects_is_reported_and_leaves_nothing(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 import shortlist
-from shortlist import Corpus, CorpusMismatch, CorpusNotFound, Document, InputError
+from shortlist import CorpusMismatch, CorpusNotFound, Document
 from shortlist.errors import EngineError
 from shortlist.index.config import Config
 from shortlist.index.engines import cluster_client, cluster_schema
@@ -141,8 +141,14 @@ def open_state(host: str) -> ClusterSnapshot:
 
 
 GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}
+
+
 CUT_OFF = {"status": 500, "error": {"type": "search_phase_execution_exception", "root_cause": [GONE]}}
+
+
 NO_SHARD = {"error": {"type": "no_shard_available_action_exception", "reason": "No shard available"}}
+
+
 FOUND = {"hits": {"hits": [{"fields": {"document": ["a"], "ordinal": [0]}}]}}
 
 
@@ -202,9 +208,6 @@ def test_passage_whose_shard_has_no_node_does_not_count_as_removed() -> None:
         state.cluster.close()
 
 
-# On real servers
-
-
 @on_servers
 def test_reader_uses_another_node_when_one_is_gone(address: str, closed: str, make: Make) -> None:
     make("tea").add([Document("a", "", "green tea")])
@@ -252,56 +255,9 @@ def test_shards_without_a_node_are_reported_when_read_and_when_written(
         corpus.info()
 
 
-@on_servers
-def test_index_that_is_not_ours_is_not_used(address: str) -> None:
-    base, prefix = address.split("+")[1].rsplit("/", 1)
-    with httpx2.Client(trust_env=False, timeout=30) as client:
-        mappings = {"properties": {"what": {"type": "text"}}}
-        assert client.put(f"{base}/{prefix}-tea-state", json={"mappings": mappings}).is_success
-        body = {"what": "config", "config": "{}"}
-        assert client.put(f"{base}/{prefix}-tea-state/_doc/config?refresh=true", json=body).is_success
-    with pytest.raises(CorpusMismatch, match="cannot be used"):
-        shortlist.open_corpus("tea", engine=address)
-    with pytest.raises(CorpusMismatch, match="cannot be used"):
-        shortlist.create_corpus("tea", engine=address, embedder="none")
-
-
-@on_servers
-def test_field_with_another_mapping_is_reported_by_name(address: str, make: Make) -> None:
-    make("tea").close()
-    base, prefix = address.split("+")[1].rsplit("/", 1)
-    with httpx2.Client(trust_env=False, timeout=30) as client:
-        (index,) = client.get(f"{base}/_alias/{prefix}-tea-passages").json()
-        mapping = client.get(f"{base}/{index}/_mapping").json()[index]["mappings"]
-        mapping["properties"]["body"] = {"type": "keyword"}
-        client.delete(f"{base}/{index}")
-        body = {"mappings": mapping, "aliases": {f"{prefix}-tea-passages": {}}}
-        assert client.put(f"{base}/{index}", json=body).is_success
-    with pytest.raises(CorpusMismatch, match="body is keyword, not text"):
-        shortlist.open_corpus("tea", engine=address)
-
-
-@on_servers
-def test_formula_that_a_cluster_cannot_rank_by_is_refused(make: Make) -> None:
-    with pytest.raises(InputError, match="'bm25l'"):
-        make("tea", scoring=shortlist.Scoring("bm25l"))
-
-
 def test_credentials_are_not_stored(tmp_path: Path) -> None:
     entry = shortlist.register("tea", "files", tmp_path, engine="opensearch+https://ann:secret@host/p")
     assert entry.engine == "opensearch+https://host:9200/p"
     from shortlist.library.registry import registry_file
 
     assert "secret" not in registry_file().read_text("utf-8")
-
-
-@on_servers
-def test_a_pointer_has_no_credentials(address: str) -> None:
-    signed = address.replace("http://", "http://ann:secret@")
-    with shortlist.create_corpus("tea", embedder="none", engine=signed) as corpus:
-        assert corpus.path is not None
-        assert "secret" not in (corpus.path / "engine.json").read_text("utf-8")
-        assert "secret" not in repr(corpus)
-        assert "secret" not in json.dumps(corpus.info())
-    with shortlist.open_corpus("tea") as again:
-        assert isinstance(again, Corpus)

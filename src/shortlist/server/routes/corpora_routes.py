@@ -157,7 +157,7 @@ def match_words(analyzer: Analyzer, terms: set[str], text: str) -> list[str]:
     return sorted(part for part in parts if not has_none(analyzer.terms_of(part)))
 
 
-def search_in_corpus(corpus: Corpus, *, facts: bool, **options: Any) -> Answer:
+def search_in_corpus(corpus: Corpus, *, facts: bool = False, **options: Any) -> Answer:
     return search_with_facts(corpus, **options) if facts else search(corpus, **options).to_dict()
 
 
