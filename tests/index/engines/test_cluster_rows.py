@@ -9,7 +9,7 @@ import numpy as np
 from shortlist import Document, Scoring
 from shortlist.index.config import Config
 from shortlist.index.engines.cluster_rows import (
-    Counts,
+    RowCounts,
     document_key,
     document_row,
     passage_rows,
@@ -31,10 +31,10 @@ def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: 
 
 
 def test_packed_counts_and_vectors_are_unpacked_as_they_were() -> None:
-    counts = Counts(np.array([3, 2**63], np.uint64), np.array([1, 2 << 24], np.uint32), np.array([2, 0, 9], np.int32))
+    counts = RowCounts(np.array([3, 2**63], np.uint64), np.array([1, 2 << 24], np.uint32), np.array([2, 0, 9], np.int32))
     packed = counts.pack()
     for text in (packed, packed.rstrip("=")):  # a server returns them without the padding
-        assert [part.tolist() for part in Counts.unpack(text)] == [part.tolist() for part in counts]
+        assert [part.tolist() for part in RowCounts.unpack(text)] == [part.tolist() for part in counts]
 
 
 def test_a_document_comes_back_from_its_row() -> None:
@@ -54,7 +54,7 @@ def test_each_passage_has_its_terms_as_often_as_its_fields_weigh() -> None:
     tea, cup = (term_token(term_key(term)) for term in ("tea", "cup"))
     assert (row["body"].split().count(tea), row["body"].split().count(cup)) == (3, 1)
     assert (row["document"], row["text"], row["length_title"], row["length_content"]) == ("a", "tea cup", 1, 2)
-    assert Counts.unpack(row["counts"]).lengths.tolist() == [1, 0, 2]
+    assert RowCounts.unpack(row["counts"]).lengths.tolist() == [1, 0, 2]
 
 
 def test_keys_are_short_and_differ() -> None:
