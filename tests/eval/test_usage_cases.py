@@ -87,7 +87,7 @@ def test_an_evaluation_leaves_the_corpus_as_it_was(shop: Corpus) -> None:
     evaluate_without_lessons([shop], cases)
     evaluate_with_lessons([shop], cases, log)
     assert shop.usage is log
-    assert "learning" not in vars(shop)
+    assert shop.learning == "on"
     assert [hit.id for hit in shortlist.search(shop, "giraffe")] == ["invoice"]
     shop.learning = "off"
     evaluate_with_lessons([shop], cases, log)

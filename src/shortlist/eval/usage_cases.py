@@ -124,17 +124,11 @@ class _Part(UsageLog):
 @contextmanager
 def _set_learning(corpora: Sequence[Corpus], learning: Learning, log: UsageLog | None = None) -> Iterator[None]:
     """Let corpora rank by a log, or without any, for a while."""
-    before = [(corpus, vars(corpus).get("learning"), corpus.usage) for corpus in corpora]
+    before = [(corpus, corpus.learning, corpus.usage) for corpus in corpora]
     try:
         for corpus in corpora:
             corpus.learning, corpus.usage = learning, corpus.usage if log is None else log
         yield
     finally:
         for corpus, own, usage in before:
-            corpus.usage = usage
-            if own is None:
-                del corpus.learning
-            else:
-                corpus.learning = own
-        if log is not None:
-            log.close()
+            corpus.learning, corpus.usage = own, usage

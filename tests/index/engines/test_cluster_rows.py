@@ -31,7 +31,8 @@ def test_a_document_with_an_id_too_long_for_an_engine_is_reported_by_name(make: 
 
 
 def test_packed_counts_and_vectors_are_unpacked_as_they_were() -> None:
-    counts = RowCounts(np.array([3, 2**63], np.uint64), np.array([1, 2 << 24], np.uint32), np.array([2, 0, 9], np.int32))
+    terms, gains = np.array([3, 2**63], np.uint64), np.array([1, 2 << 24], np.uint32)
+    counts = RowCounts(terms, gains, np.array([2, 0, 9], np.int32))
     packed = counts.pack()
     for text in (packed, packed.rstrip("=")):  # a server returns them without the padding
         assert [part.tolist() for part in RowCounts.unpack(text)] == [part.tolist() for part in counts]
