@@ -106,7 +106,6 @@ def test_a_corpus_can_be_given_by_object_name_and_path(tmp_path: Path) -> None:
     ("corpus", "expected"),
     [
         (["a red apple", "a green pear"], [("1", "1")]),
-        (("a red apple", "a green pear"), [("1", "1")]),
         ({"x": "a red apple", "y": "a green pear"}, [("y", "y")]),
         ([Document("p", "The pear", "green"), "apple"], [("p", "The pear")]),
         ({"any": Document("p", "The pear", "green"), "a": "apple"}, [("p", "The pear")]),

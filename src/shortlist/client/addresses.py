@@ -7,11 +7,11 @@ Plain http to other machines needs the same.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from shortlist._environment import read_variable
 from shortlist._http import is_loopback
 from shortlist._paths import config_dir
 from shortlist.errors import InputError
@@ -82,5 +82,5 @@ def find_token(address: ServiceAddress, token: str | None) -> str:
     """The given token, or that of the environment if it may be sent to this address."""
     if token is not None:
         return token
-    stored = os.environ.get(TOKEN, "").strip()
+    stored = read_variable(TOKEN)
     return stored if stored and (address.is_local or confirmation_of(address).is_confirmed) else ""

@@ -132,3 +132,5 @@ def _set_learning(corpora: Sequence[Corpus], learning: Learning, log: UsageLog |
     finally:
         for corpus, own, usage in before:
             corpus.learning, corpus.usage = own, usage
+        if log is not None:
+            log.close()
