@@ -55,16 +55,16 @@ def test_remote_and_local_corpora_are_merged_as_if_all_were_local(
         return
     hits = shortlist.search((local, f"{url}/{remote}"), query, mode, k=3)
     assert rename(hits, url, remote) == shortlist.search((local, remote), query, mode, k=3).to_dict()
-    found = shortlist.discover([f"{url}/{remote}", local], query, mode)
-    assert rename(found, url, remote) == shortlist.discover([remote, local], query, mode).to_dict()
+    found = shortlist.discover((f"{url}/{remote}", local), query, mode)
+    assert rename(found, url, remote) == shortlist.discover((remote, local), query, mode).to_dict()
 
 
 def test_a_calibrated_threshold_of_the_service_counts(url: str) -> None:
     with shortlist.create_corpus("strict", embedder="default") as corpus:
         corpus.add([Document("a", "Refunds", "Customers get their money back.")])
-        corpus.set_floor("auto", 0.99)
-    found = shortlist.discover(["tools", f"{url}/strict"], "do customers get money")
-    assert rename(found, url, "strict") == shortlist.discover(["tools", "strict"], "do customers get money").to_dict()
+        corpus.set_threshold("auto", 0.99)
+    found = shortlist.discover(("tools", f"{url}/strict"), "do customers get money")
+    assert rename(found, url, "strict") == shortlist.discover(("tools", "strict"), "do customers get money").to_dict()
     assert "0.99" in found.signals["left_out"][f"{url}/strict"]
 
 
@@ -78,19 +78,19 @@ def test_a_calibrated_threshold_of_the_service_counts(url: str) -> None:
     ],
 )
 def test_filters_apply_on_both_sides(url: str, filter: dict[str, Any]) -> None:
-    hits = shortlist.search(["tools", f"{url}/handbook"], "money days laptop", filter=filter)
+    hits = shortlist.search(("tools", f"{url}/handbook"), "money days laptop", filter=filter)
     assert (
         rename(hits, url, "handbook")
-        == shortlist.search(["tools", "handbook"], "money days laptop", filter=filter).to_dict()
+        == shortlist.search(("tools", "handbook"), "money days laptop", filter=filter).to_dict()
     )
     with pytest.raises(InputError, match=r"\$near"):
         shortlist.search(f"{url}/handbook", "money", filter={"area": {"$near": 1}})
 
 
 def test_search_many_reads_remote_corpora(url: str) -> None:
-    found = shortlist.search_many(["tools", f"{url}/handbook"], ["money", "parcel"])
+    found = shortlist.search_many(("tools", f"{url}/handbook"), ["money", "parcel"])
     assert [rename(hits, url, "handbook") for hits in found] == [
-        hits.to_dict() for hits in shortlist.search_many(["tools", "handbook"], ["money", "parcel"])
+        hits.to_dict() for hits in shortlist.search_many(("tools", "handbook"), ["money", "parcel"])
     ]
 
 
@@ -141,7 +141,7 @@ def test_it_has_the_methods_of_a_corpus_that_a_service_offers(url: str) -> None:
         lambda corpus: corpus.sync([]),
         lambda corpus: corpus.reindex(),
         lambda corpus: corpus.compact(),
-        lambda corpus: corpus.set_floor("auto", 0.5),
+        lambda corpus: corpus.set_threshold("auto", 0.5),
         lambda corpus: corpus.usage.facts(),
         lambda corpus: shortlist.agent_ask(corpus, "What?", shortlist.ScriptedLLM(["x"])),
     ],
@@ -159,7 +159,7 @@ def test_questions_are_answered_by_the_service(url: str) -> None:
     chat = shortlist.Chat(f"{url}/handbook")
     assert chat.ask(question).text == answer.text
     with pytest.raises(InputError, match="asked alone"):
-        shortlist.ask([f"{url}/handbook", "tools"], question)
+        shortlist.ask((f"{url}/handbook", "tools"), question)
     with pytest.raises(InputError, match=r"own model.*llm"):
         shortlist.ask(f"{url}/handbook", question, shortlist.ScriptedLLM(["x"]))
 
@@ -169,7 +169,7 @@ def test_the_command_line_takes_addresses(url: str, capsys: pytest.CaptureFixtur
     assert Hits.from_dict(json.loads(capsys.readouterr().out)) == shortlist.search(f"{url}/handbook", "money back")
     assert run(["discover", f"tools,{url}/handbook", "money back", "--json"]) == 0
     found = Discovery.from_dict(json.loads(capsys.readouterr().out))
-    assert found.results == shortlist.discover(["tools", f"{url}/handbook"], "money back").results
+    assert found.results == shortlist.discover(("tools", f"{url}/handbook"), "money back").results
     assert run(["read", f"{url}/handbook", "laptops"]) == 0
     assert "LAPTOP GUIDE" in capsys.readouterr().out
     assert run(["query", "How many days of vacation?", "--corpus", f"{url}/handbook", "--json"]) == 0

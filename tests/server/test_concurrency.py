@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from shortlist.documents import Changes
 from tests.server.conftest import TOOLS, Make, Start, ids, write_catalog
 
 
@@ -38,11 +39,12 @@ def test_a_reader_does_not_wait_for_a_change(make: Make, monkeypatch: pytest.Mon
     client = make()
     begun, release = threading.Event(), threading.Event()
 
-    def slow(*_: object) -> None:
+    def slow(*_: object) -> Changes:
         begun.set()
         assert release.wait(60)
+        return Changes()
 
-    monkeypatch.setattr("shortlist.compat.retriever.BM25SRetriever.add_documents", slow)
+    monkeypatch.setattr("shortlist.index.corpus.Corpus.add", slow)
     with ThreadPoolExecutor(12) as pool:
         writing = [pool.submit(client.post, "/documents", json=TOOLS[0]) for _ in range(10)]
         assert begun.wait(60)

@@ -12,7 +12,7 @@ from tests.cli.conftest import Shell
 
 def test_options_come_before_the_settings_file(shop: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Any] = []
-    monkeypatch.setattr(run, "serve", served.append)
+    monkeypatch.setattr(run, "serve", lambda settings, _: served.append(settings))
     (shop.folder / "mine.yaml").write_text("server: {port: 8000, host: 127.0.0.2}\nusage: {learn: log}\n", "utf-8")
     options = ("--port", "0", "--corpus", "shop,docs:docs", "--token", "abc", "--learn", "off", "--workers", "1")
     assert shop("serve", "--settings", "mine.yaml", *options).code == 0

@@ -71,7 +71,7 @@ class ServiceFilter:
 class ServiceState:
     """What can be read of a corpus behind a service. Every request sees the last committed state."""
 
-    size, generation, has_vectors, embedder = 0, None, False, None
+    size, generation, has_vectors, embedder, can_share_threads = 0, None, False, None, False
 
     def __init__(self, engine: ServiceEngine) -> None:
         self._engine = engine
