@@ -39,7 +39,7 @@ def test_a_reader_does_not_wait_for_a_change(make: Make, monkeypatch: pytest.Mon
     client = make()
     begun, release = threading.Event(), threading.Event()
 
-    def slow(*_: object) -> Changes:
+    def slow(*_: object, **__: object) -> Changes:
         begun.set()
         assert release.wait(60)
         return Changes()
