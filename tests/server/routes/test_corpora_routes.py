@@ -146,7 +146,7 @@ def test_documents_of_a_corpus_are_listed_read_added_and_deleted(client: TestCli
     assert client.get(f"{base}/documents/coffee.md").json()["title"] == "Coffee"
     one = {"id": "milk", "title": "Milk", "content": "Pour."}
     assert client.post(base, json={"documents": [one]}).json()["count"] == 3
-    assert client.get(f"{base}/milk").json() == shortlist.Document(**one, kind="tool").to_dict()
+    assert client.get(f"{base}/milk").json() == shortlist.Document("milk", "Milk", "Pour.", kind="tool").to_dict()
     assert client.delete(f"{base}/milk").json()["count"] == 2
     assert client.delete(f"{base}/milk").status_code == 404
     assert client.delete(f"{base}/documents/coffee.md").json()["count"] == 1
