@@ -54,7 +54,7 @@ def write_commands() -> str:
     lines = ["# Command line", "", f"{app.help} Every command takes `--json`, `--quiet`, `--debug` and `--help`."]
     lines += ["", "## Exit codes", "", *table(("Code", "Meaning"), EXIT_CODES.items())]
     for path, command in walk_commands(app):
-        context = click.Context(command, info_name=path)
+        context = click.Context(command, info_name=path, **app.context_settings)
         usage = " ".join(command.collect_usage_pieces(context))
         lines += ["", f"## {path}", "", (command.help or "").strip(), "", "```text", f"{path} {usage}", "```", ""]
         records = [record for item in command.get_params(context) if (record := item.get_help_record(context))]

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import BM25SSettings, InputError
+from shortlist import InputError
 from shortlist._settings import Settings, keys_of
+from shortlist.compat import BM25SSettings
 from shortlist.compat.retriever_settings import (
     KEYS,
     RetrieverState,

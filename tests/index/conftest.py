@@ -13,6 +13,7 @@ import pytest
 import shortlist
 from tests.index.copies import copy_own
 from tests.index.damages import Make
+from tests.index.engines.conftest import address as address
 from tests.index.foreign_samples import TEXTS
 from tests.index.soak import version
 

@@ -190,8 +190,8 @@ def retrieve_from_state(
     lexical = state.lexical
     terms = analyze(lexical.analyzer, query)
     weighted, counted = lexical.find(terms)
-    named = lexical.named(query, terms.name_words)
     ranked = _rank(corpus, state, terms, weighted if mode == "auto" else counted, mode, k, mask)
+    named = lexical.named(query, terms.name_words)  # a cluster has found them together with the scores
     # "auto" adds documents that the query names; the other modes rank as they say.
     added = named[:0] if mode != "auto" else named if mask is None else named[mask[named]]
     best = _best(state, ranked.scores, k, added) if whole else _sort(state, ranked.scores.ranking(k))[:k]
