@@ -13,6 +13,7 @@ from shortlist._text import count_of
 from shortlist.answer.ask import (
     OnEvidence,
     OnText,
+    open_for_question,
     open_stream,
     prepare_question,
     refuse,
@@ -66,7 +67,8 @@ def agent_ask(
     """
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
-    prepared = prepare_question(corpus, question, k=k, threshold=threshold, filter=filter, memory=memory)
+    corpora = open_for_question(corpus, question)
+    prepared = prepare_question(corpora, question, k=k, threshold=threshold, filter=filter, memory=memory)
     prepared.evidence.announce(on_evidence)
     tools = _Tools(prepared.corpora, question, k, threshold, filter, prepared.evidence, on_step)
     messages = prepared.build_messages(agent=True)

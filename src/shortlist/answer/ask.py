@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +73,17 @@ def ask(
     support are dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
     corpora = open_for_question(corpus, question)
-    if any(isinstance(each, RemoteCorpus) for each in corpora):
-        given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
-        options = {"k": k, "threshold": threshold, "filter": filter, "on_text": on_text, "on_evidence": on_evidence}
-        return ask_service(corpora, question, memory, given, options)
+    remote = find_remote(corpora, llm=llm, answer_from=answer_from, keep_unsupported=keep_unsupported or None)
+    if remote is not None:  # one without documents counts as false
+        return remote.ask(
+            question,
+            k=k,
+            threshold=threshold,
+            filter=filter,
+            history=list_turns(memory),
+            on_text=on_text,
+            on_evidence=on_evidence,
+        )
     prepared = prepare_question(
         corpora, question, k=k, threshold=threshold, filter=filter, memory=memory, extracts=llm is None
     )
@@ -88,18 +95,23 @@ def ask(
     return conclude_answer(prepared, reply, stream, answer_from=answer_from)
 
 
-def ask_service(
-    corpora: Sequence[Corpus], question: str, memory: Memory | None, local: Mapping[str, Any], options: dict[str, Any]
-) -> Answer:
-    """Let the service of a remote corpus answer, with its own model; `local` are options that only apply here."""
-    remote = corpora[0]
-    if len(corpora) > 1 or not isinstance(remote, RemoteCorpus):
+def find_remote(corpora: Sequence[Corpus], **local: Any) -> RemoteCorpus | None:
+    """The corpus whose service must answer, with its own model; `local` are options that only apply here."""
+    remote = next((corpus for corpus in corpora if isinstance(corpus, RemoteCorpus)), None)
+    if remote is None:
+        return None
+    if len(corpora) > 1:
         names = ", ".join(repr(each.name) for each in corpora)
         raise InputError(f"A corpus behind a service is asked alone, not one of {names}. Ask each of them.")
     if unsupported := [name for name, value in local.items() if value is not None]:
         raise InputError(f"The service of {remote.name!r} answers with its own model. Leave out {unsupported[0]}.")
+    return remote
+
+
+def list_turns(memory: Memory | None) -> list[tuple[str, str]]:
+    """The earlier questions with their answers."""
     texts = [message["content"] for message in memory.history_messages()] if memory else []
-    return remote.ask(question, history=zip(texts[::2], texts[1::2], strict=True), **options)
+    return list(zip(texts[::2], texts[1::2], strict=True))
 
 
 def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
@@ -111,7 +123,7 @@ def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
 
 
 def prepare_question(
-    corpus: Searchable,
+    corpora: Sequence[Corpus],
     question: str,
     *,
     k: int = K,
@@ -124,21 +136,19 @@ def prepare_question(
 
     With `extracts` the answer can be extracted, without a language model.
     """
-    opened = open_for_question(corpus, question)
     follow_up = memory.read_follow_up(question) if memory else NO_FOLLOW_UP
     evidence = EvidenceList()
     reason = "The question is empty."
     readings: list[Question] = []
-    with open_query(opened, question, "auto", k) as states:
+    with open_query(list(corpora), question, "auto", k) as states:
         if question.strip():
             gathered = gather(states, question, k, threshold, filter, follow_up)
             evidence.add_hits(gathered.hits)
             reason = gathered.reason
             readings = _read_questions(states, question, follow_up) if extracts and evidence.items else []
         analyzer = states[0].state.lexical.analyzer
-        corpora = [one.corpus for one in states]
     history = memory.history_messages() if memory else []
-    return PreparedQuestion(question, corpora, evidence, reason, history, analyzer, readings)
+    return PreparedQuestion(question, list(corpora), evidence, reason, history, analyzer, readings)
 
 
 def _read_questions(states: list[CorpusState], question: str, follow_up: FollowUp) -> list[Question]:

@@ -11,8 +11,9 @@ from shortlist.answer.answer_stream import AnswerStream
 from shortlist.answer.ask import (
     OnEvidence,
     OnText,
-    ask_service,
     conclude_answer,
+    find_remote,
+    list_turns,
     open_for_question,
     open_stream,
     prepare_question,
@@ -22,7 +23,6 @@ from shortlist.answer.ask import (
 from shortlist.answer.evidence import K
 from shortlist.answer.memory import Memory
 from shortlist.errors import LLMError
-from shortlist.index.corpus import RemoteCorpus
 from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, AsyncLLM, AsyncStreamingLLM, Messages, Reply
 from shortlist.results import Answer, Filter
@@ -49,12 +49,21 @@ async def aask(
     A model with `acomplete`, such as OpenAIChat, is awaited; any other one runs in a thread. `on_text` and
     `on_evidence` are called in the event loop.
     """
+    show_text, show_evidence = _call_in_loop(on_text), _call_in_loop(on_evidence)
     corpora = await run_in_thread(lambda: open_for_question(corpus, question))
-    if any(isinstance(each, RemoteCorpus) for each in corpora):
-        given = {"llm": llm, "answer_from": answer_from, "keep_unsupported": keep_unsupported or None}
-        callbacks = {"on_text": _call_in_loop(on_text), "on_evidence": _call_in_loop(on_evidence)}
-        options = {"k": k, "threshold": threshold, "filter": filter, **callbacks}
-        return await run_in_thread(lambda: ask_service(corpora, question, memory, given, options))
+    remote = find_remote(corpora, llm=llm, answer_from=answer_from, keep_unsupported=keep_unsupported or None)
+    if remote is not None:  # one without documents counts as false
+        return await run_in_thread(
+            lambda: remote.ask(
+                question,
+                k=k,
+                threshold=threshold,
+                filter=filter,
+                history=list_turns(memory),
+                on_text=show_text,
+                on_evidence=show_evidence,
+            )
+        )
     prepared = await run_in_thread(
         lambda: prepare_question(
             corpora,
@@ -67,7 +76,7 @@ async def aask(
         )
     )
     prepared.evidence.announce(on_evidence)
-    stream = open_stream(prepared, _call_in_loop(on_text), keep_unsupported=keep_unsupported)
+    stream = open_stream(prepared, show_text, keep_unsupported=keep_unsupported)
     reply = None
     if llm is not None and prepared.evidence.items:
         reply = await _request_reply(llm, prepared.build_messages(), stream)
