@@ -94,6 +94,18 @@ def test_a_database_that_was_replaced_by_a_copy_is_foreign(tmp_path: Path) -> No
     assert not is_own(folder)
 
 
+def test_a_corpus_stays_own_if_a_process_was_killed_while_it_closed_the_database(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    create_corpus(path=folder, embedder="none").close()
+    with open_corpus(folder) as corpus:
+        corpus.add([Document("a", "", "kept")])
+        shutil.copy(folder / "corpus.db-wal", tmp_path / "log")
+    shutil.move(tmp_path / "log", folder / "corpus.db-wal")  # SQLite deletes the -shm file before the log
+    assert is_own(folder)
+    with open_corpus(folder) as corpus:
+        assert corpus.ids() == ["a"]
+
+
 def test_a_folder_that_cannot_be_recorded_works_as_a_foreign_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import shortlist
+from shortlist.cli.command import CONTEXT
 from shortlist.cli.completion import install_completion_option, show_completion_option
 from shortlist.cli.lazy_group import LazyCommand, LazyGroup
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE
@@ -181,7 +182,7 @@ app = LazyGroup(
     notes=["Exit codes:", *(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())],
     welcome=WELCOME,
 )
-app.context_settings = {"help_option_names": ["-h", "--help"]}
+app.context_settings = CONTEXT
 for add_option in (
     install_completion_option,
     show_completion_option,

@@ -31,6 +31,8 @@ COMMON_OPTIONS = (
     click.Option(["--quiet"], is_flag=True, help="Print only what a script needs."),
     click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
 )
+# For every command and group: click creates the help option of a command once, from the context it first sees.
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(click.Command):
@@ -64,7 +66,7 @@ def command(
         terms = [text for term, text in TERMS.items() if re.search(rf"\b{term}\b", metavars)]
         help = " ".join((inspect.getdoc(function) or "").split())
         name = function.__name__.replace("_", "-")
-        made = Command(name, None, call, params, "\n\n".join([help, *terms]), make_epilog(examples))
+        made = Command(name, CONTEXT, call, params, "\n\n".join([help, *terms]), make_epilog(examples))
         made.exclusive = exclusive
         return made
 

@@ -72,7 +72,7 @@ def is_own(folder: Path) -> bool:
         if not ids:
             return False
         check_files(folder)
-        with contextlib.closing(connect_to_foreign(folder / DATABASE)) as database:
+        with contextlib.closing(connect_to_foreign(folder / DATABASE, skips_left_log=True)) as database:
             ((id,),) = database.execute("SELECT value FROM meta WHERE key = 'id'").fetchall()
         return id in ids
     except (OSError, TypeError, ValueError, SourceError, CorpusDamaged, sqlite3.Error):
@@ -142,19 +142,25 @@ def _make_error(path: Path, kind: str) -> CorpusDamaged:
 # Databases
 
 
-def connect_to_foreign(path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection) -> sqlite3.Connection:
+def connect_to_foreign(
+    path: Path, factory: type[sqlite3.Connection] = sqlite3.Connection, *, skips_left_log: bool = False
+) -> sqlite3.Connection:
     """A read-only connection that leaves no trace beside the database."""
-    return harden(factory(make_read_only_uri(path), timeout=5.0, uri=True))
+    uri = make_read_only_uri(path, skips_left_log=skips_left_log)
+    return harden(factory(uri, timeout=5.0, uri=True))
 
 
-def make_read_only_uri(path: Path) -> str:
+def make_read_only_uri(path: Path, *, skips_left_log: bool = False) -> str:
     """The address of a database that is read without writing, for SQLite.
 
-    Without a log, nothing else is needed (immutable). With one, its index must be there, too, and is only read.
+    Without a log, nothing else is needed (immutable). With one, its index must be there, too, and is only read. A
+    process that is killed while it closes a database leaves a log without index, which can be skipped.
     """
     has_log = os.path.isfile(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
     if has_log and not os.path.isfile(f"{path}-shm"):
-        raise sqlite3.DatabaseError(f"{path.name}-wal has changes that were never applied, and no -shm file")
+        if not skips_left_log:
+            raise sqlite3.DatabaseError(f"{path.name}-wal has changes that were never applied, and no -shm file")
+        has_log = False
     return f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{'readonly_shm=1' if has_log else 'immutable=1'}"
 
 
