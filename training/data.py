@@ -32,45 +32,24 @@ TOOL_SETS = {
     "clinc150": "clinc150",
 }
 MCP = mcp_servers.NAME  # measured only, never trained on
-# Left out with it: servers written for training that do what those of its questions do.
-LIKE_MCP = [
-    "browser",
-    "chat",
-    "codehosting",
-    "codereview",
-    "demo",
-    "devtools",
-    "diff",
-    "docs",
-    "editor",
-    "fetch",
-    "filesystem",
-    "geocoding",
-    "geodata",
-    "gis",
-    "git",
-    "issuetracker",
-    "maps",
-    "memory",
-    "messenger",
-    "routing",
-    "scraping",
-    "screenshot",
-    "snippets",
-    "sql",
-    "thinking",
-    "time",
-    "todo",
-    "transit",
-    "transport",
-    "websearch",
-]
-NEEDS = Path(__file__).with_name("needs.jsonl.xz")
+# Left out with a set: servers written for training that do what those of its questions do.
+HIDDEN_WITH = {
+    MCP: """
+        apidocs browser browserautomation chat codehost codehosting codereview codesearch cron database demo
+        devsearch devtools diff diffmerge docgen docs documents editor encoding fetch files filesystem forge
+        geocoding geodata gis git gitops issuetracker issuetracking kanban knowledge maps memory messaging
+        messenger navigation projectboards projects records relational routeplanning routing scraping screenshot
+        search searchengine snippets sourcecontrol sql sqlite storage thinking ticketing time timezones todo
+        tracker transit transport websearch workchat workspace
+    """.split(),
+    "clinc150": ["assistants"],
+}
+NEEDS = [Path(__file__).with_name(f"{name}.jsonl") for name in ("needs", "more_needs")]
+CHAT = Path(__file__).with_name("chat.jsonl")
 ALIKE = 0.6  # shared words, of all words of two needs: such a need is not trained on if it is a measured one
 DOCUMENT_SETS = ("scifact", "nfcorpus", "cranfield")  # measured only, never trained on
 MOST_JUDGED = 4000  # training queries of one set
 MOST_ASKED = 1500  # measured queries of one set, every nth, as `python -m bench quality` asks them
-NEGATIVES = 12
 LONGEST = 700  # characters of a training text: more than its 128 tokens
 WEAK = {"openapi": 60_000, "skills": 16_000, "debian": 25_000, "medquad": 10_000, "techdocs": 30_000}
 WIKI = 20_000
@@ -130,7 +109,7 @@ def prepare(bench: Path, pairs: Path, out: Path) -> None:
         scope = mcp_servers.load(bench / MCP)
         prepared["sets"][MCP] = _read_mcp(scope, texts)
         asked = [_words(question.text) for question in scope.questions]
-    prepared["hidden_with"] = {MCP: LIKE_MCP}
+    prepared["hidden_with"] = HIDDEN_WITH
     prepared["written"], prepared["chat"] = _needs(texts, asked)
     prepared["texts"] = texts.rows
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -155,8 +134,9 @@ def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], l
         new = [need for need in needs if not any(_share(_words(need), other) >= ALIKE for other in asked)]
         return [texts.add(need) for need in new]
 
-    servers, chat = [], []
-    for row in rows(NEEDS.with_suffix("")):
+    servers = []
+    chat = add([row["text"] for row in rows(CHAT) if row["language"] == "en"])
+    for row in (row for path in NEEDS for row in rows(path)):
         tools = []
         for tool in row["tools"]:
             described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
@@ -167,7 +147,7 @@ def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], l
         if tools:
             servers.append({"family": row["family"], "tools": tools, "none": add(row["none"])})
         else:
-            chat = add(row["none"])
+            chat += add(row["none"])
     return servers, chat
 
 
@@ -206,7 +186,7 @@ def _judged(folder: Path, name: str) -> dict[str, dict[str, float]]:
 
 
 def _read_set(folder: Path, texts: Texts, random_: random.Random) -> dict[str, Any]:
-    """Documents, measured queries with relevance, queries that nothing serves, and training rows with negatives."""
+    """Documents, measured queries with relevance, queries that nothing serves, and training rows."""
     documents = list(rows(folder / "corpus.jsonl"))
     place = {row["_id"]: at for at, row in enumerate(documents)}
     queries = {row["_id"]: row for row in rows(folder / "queries.jsonl")}
@@ -233,8 +213,7 @@ def _read_set(folder: Path, texts: Texts, random_: random.Random) -> dict[str, A
             wanted = [(text, [at]) for at, row in enumerate(documents) for text in row["metadata"]["train_examples"]]
         random_.shuffle(wanted)
         wanted = wanted[:MOST_JUDGED]
-        nearest = _negatives(documents, wanted)
-        train = [[texts.add(text), gold, near] for (text, gold), near in zip(wanted, nearest, strict=True)]
+        train = [[texts.add(text), gold] for text, gold in wanted]
     used = streams.divide(beir.load(folder)).texts if folder.name in streams.SETS else []
     return {
         "documents": [texts.add(as_indexed(row)) for row in documents],
@@ -247,20 +226,6 @@ def _read_set(folder: Path, texts: Texts, random_: random.Random) -> dict[str, A
 
 def _offered(row: dict[str, Any], place: dict[str, int]) -> list[int]:
     return [place[key] for key in row["metadata"].get("candidates", ()) if key in place]
-
-
-def _negatives(documents: list[dict[str, Any]], wanted: list[tuple[str, list[int]]]) -> list[list[int]]:
-    """The documents that words alone put first, and that are wrong."""
-    listed = [
-        shortlist.Document(str(at), row.get("title") or "", row["text"], kind="tool")
-        for at, row in enumerate(documents)
-    ]
-    corpus = shortlist.build(listed, in_memory=True, embedder="none")
-    found = []
-    for text, gold in wanted:
-        hits = shortlist.search(corpus, text, mode="lexical", k=NEGATIVES + len(gold))
-        found.append([int(hit.id) for hit in hits if int(hit.id) not in gold][:NEGATIVES])
-    return found
 
 
 def _lower_first(text: str) -> str:

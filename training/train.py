@@ -29,26 +29,27 @@ from training import export, measure, model
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/embedders/data/bert-vocab.txt"
-NEEDS, NEAR = 24, 6  # needs of one server in a batch, and those that it does not serve
+NONE_RATE = 30  # times the rate of the others: one number on the way from where it begins
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 
 @dataclass(frozen=True)
 class Settings:
-    steps: int = 300
-    batch: int = 256
-    rate: float = 1e-4
+    steps: int = 450
+    batch: int = 512
+    rate: float = 1.5e-4
     temperature: float = 0.05
-    negatives: int = 0
-    judged: float = 0.36  # share of steps
-    weak: float = 0.16
-    documents: float = 0.2
-    written: float = 0.28  # needs and tools that were written for training
+    judged: float = 0.24  # share of steps
+    weak: float = 0.1
+    documents: float = 0.18
+    written: float = 0.48  # needs and tools that were written for training
     distil: float = 1.0  # weight of the base model's word on documents
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
-    apart: float = 1.0  # weight of questions that no tool serves staying below those that one serves
+    none: float = 1.0  # weight of questions that no tool serves choosing the class "none"
     dropout: float = 0.1
+    needs: int = 8  # of one written server in a batch
+    near: int = 4  # needs that sound like it but that it does not serve
     vary: float = 0.4  # share of tools that are read without their name or without their parameters
     soup: int = 3  # runs, each with another seed, whose weights are averaged
     tokens: int = 128
@@ -236,10 +237,9 @@ class Sampler:
         while len(rows) < self.settings.batch:
             name = self.random.choices(list(self.weights), list(self.weights.values()))[0]
             texts = self.data.sets[name]["documents"]
-            for number, gold, near in self.random.choices(self.train[name], k=BLOCK):
+            for number, gold in self.random.choices(self.train[name], k=BLOCK):
                 right = [texts[at] for at in gold]
-                wrong = self.random.sample(near, min(self.settings.negatives, len(near)))
-                rows.append((number, self.random.choice(right), right, [texts[at] for at in wrong]))
+                rows.append((number, self.random.choice(right), right, []))
         return self._batch(rows, tools=True)
 
     def _paired(self, source: str, tools: bool) -> Batch:
@@ -263,10 +263,10 @@ class Sampler:
             families.add(server["family"])
             tools = [number for number, _ in server["tools"]]
             needs = [(query, number, [number], []) for number, queries in server["tools"] for query in queries]
-            chosen = self.random.sample(needs, min(NEEDS, len(needs)))
+            chosen = self.random.sample(needs, min(self.settings.needs, len(needs)))
             left = [number for number in tools if number not in {row[1] for row in chosen}]
             rows += [(*chosen[0][:3], left), *chosen[1:]]  # all tools of the server are there to be told apart
-            near = self.random.sample(server["none"], min(NEAR, len(server["none"])))
+            near = self.random.sample(server["none"], min(self.settings.near, len(server["none"])))
             foreign += [(query, tools) for query in near]
         batch = self._batch(rows, tools=True)
         place = {number: at for at, number in enumerate(batch.documents)}
@@ -295,7 +295,10 @@ class Sampler:
         return Batch(queries, list(documents), positive, also, foreign, tools, [None] * len(foreign))
 
 
-def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | None, settings: Settings) -> Tensor:
+def loss_of(
+    batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | None, none: Tensor, settings: Settings
+) -> Tensor:
+    """`none` is the cosine of the class that is right if no tool serves a question."""
     device = queries.device
     positive = torch.tensor(batch.positive, device=device)
     marks = np.zeros((len(batch.queries), len(batch.documents)), dtype=bool)
@@ -317,7 +320,16 @@ def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | 
     for dims in (model.HIDDEN, settings.short) if settings.short else (model.HIDDEN,):
         one, two = (functional.normalize(part[:, :dims], dim=1) for part in (queries, documents))
         logits = one @ two.T / settings.temperature
-        loss = functional.cross_entropy(logits.masked_fill(hidden, -1e4), positive)
+        choices = logits.masked_fill(hidden, -1e4)
+        if settings.none and foreign is not None:
+            choices = torch.cat([choices, none.expand(len(one), 1) / settings.temperature], dim=1)
+        loss = functional.cross_entropy(choices, positive)
+        if settings.none and foreign is not None:
+            away = functional.normalize(foreign[:, :dims], dim=1)
+            choices = (away @ two.T / settings.temperature).masked_fill(~beside, -1e4)
+            choices = torch.cat([choices, none.expand(len(away), 1) / settings.temperature], dim=1)
+            wanted = torch.full((len(away),), len(two), device=device)
+            loss = loss + settings.none * functional.cross_entropy(choices, wanted)
         if settings.back:
             same = torch.tensor(batch.queries, device=device)
             columns = logits[:, positive].T  # each positive against all queries
@@ -330,10 +342,6 @@ def loss_of(batch: Batch, queries: Tensor, documents: Tensor, foreign: Tensor | 
                 columns = torch.cat([columns, others], dim=1)
             loss = loss + settings.back * functional.cross_entropy(columns, here)
         total = total + loss
-    if settings.apart and foreign is not None:
-        served = (queries * documents[positive]).sum(1)
-        unserved = (foreign @ documents.T).masked_fill(~beside, -1.0).amax(1)
-        total = total + settings.apart * functional.softplus((unserved[None, :] - served[:, None]) / 0.05).mean()
     return total
 
 
@@ -357,18 +365,20 @@ def trained(
     sampler = Sampler(data, settings, left_out, settings.seed)
     plain = [value for value in encoder.parameters() if value.ndim < 2]
     wide = [value for value in encoder.parameters() if value.ndim >= 2]
-    optimizer = torch.optim.AdamW([{"params": wide, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}])
+    none = torch.nn.Parameter(torch.tensor(0.35, device=encoder.words.weight.device))
+    groups = [{"params": wide, "weight_decay": 0.01}, {"params": plain}, {"params": [none], "times": NONE_RATE}]
+    optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
     warm = max(1, settings.steps // 10)
     began = time.monotonic()
     for step in range(settings.steps):
         share = min((step + 1) / warm, max(0.02, (settings.steps - step) / max(1, settings.steps - warm)))
         for group in optimizer.param_groups:
-            group["lr"] = settings.rate * share
+            group["lr"] = settings.rate * share * group.get("times", 1)
         batch = sampler.draw()
         asked = encode(encoder, data, batch.queries + batch.foreign, settings.tokens, 2)
         queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
         documents = encode(encoder, data, sampler.read(batch.documents), settings.tokens)
-        loss = loss_of(batch, queries, documents, foreign, settings)
+        loss = loss_of(batch, queries, documents, foreign, none, settings)
         if settings.distil and not batch.tools:
             with torch.no_grad():
                 said = [encode(teacher, data, part, settings.tokens) for part in (batch.queries, batch.documents)]
@@ -378,7 +388,10 @@ def trained(
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimizer.step()
         if step % 100 == 99 or step == settings.steps - 1:
-            print(f"  step {step + 1} loss {float(loss.detach()):.3f} {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"  step {step + 1} loss {float(loss.detach()):.3f} none {float(none.detach()):.3f} {time.monotonic() - began:.0f} s",
+                flush=True,
+            )
     return encoder.eval()
 
 
