@@ -1,4 +1,7 @@
-"""The relevance of a hit: a logistic regression with weights fitted per embedder.
+"""The relevance of a hit: how likely its document is what the query asks for, from 0 to 1.
+
+The log odds are those of the best document of the query, less how far the hit is behind it. So within a query the order
+is that of the blend, corrected by names and by what was learned, and between queries relevances are comparable.
 
 `python -m bench.fit_trust` fits the weights; docs/explanation/ranking.md has the results with each data set left out.
 """
@@ -6,38 +9,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
 
-# The built-in threshold: `min_score="auto"` abstains below this relevance unless the corpus has a calibrated threshold.
+# The built-in threshold: `discover` abstains below this relevance unless the corpus has a calibrated threshold.
 THRESHOLD = 0.26
+
+# Between these two relevances a match is uncertain.
+UNLIKELY = 0.15
+CLEAR = 0.4
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
 
-# Added to the log odds if use has changed the score by 1.
-LEARNED = 10.0
+# Added to the blend of a document whose name the query states: it counts as a perfect match.
+NAMED = 1.0
 
-# Slope and shift of the log odds without calibration.
+# A query with more terms counts as one with this number.
+MOST_TERMS = 20
+
+# Slope and shift of the log odds without calibration, and where a calibration stores them.
+STORED = "log_odds"
 UNCHANGED = (1.0, 0.0)
 
 
 class Relevance(NamedTuple):
-    """A logistic regression: the probability that a hit is what the query asks for."""
+    """Weights of the log odds. The first four are fitted to the best document of each query."""
 
     bias: float
-    covered: float  # weight of the share of query terms in the hit, rare terms counting more
-    dense: float  # weight of the cosine
-    named: float  # weight of the name being in the query
-
-    def odds(self, signals: Mapping[str, float]) -> float:
-        """The log odds of a hit. A negative cosine counts as 0."""
-        odds = self.bias + self.covered * signals["covered"] + self.named * signals["named"]
-        return odds + self.dense * max(signals.get("dense", 0.0), 0.0) + LEARNED * signals.get("learned", 0.0)
+    best: float  # weight of the highest blend
+    dense: float  # weight of the cosine of the document with the highest blend
+    terms: float  # weight of the number of query terms, as a share of MOST_TERMS
+    scale: float  # weight of what a hit's blend is behind the highest one
 
 
 class Share(NamedTuple):
@@ -58,12 +64,9 @@ class EmbedderWeights(NamedTuple):
     relevance: Relevance
 
 
-# Fitted with a bias of -0.91, with which a hit without any query term would reach the threshold.
-BY_WORDS = Relevance(bias=-1.11, covered=2.54, dense=0.0, named=0.95)
-# Fitted with a bias of -2.71; shifted so that the same threshold abstains often enough.
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.91, covered=1.11, dense=5.82, named=0.41))
-# Fitted on vectors of models that were trained without the data set in question.
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
+BY_WORDS = Relevance(bias=-2.2, best=4.0, dense=0.0, terms=2.0, scale=9.0)
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.71, best=4.49, dense=2.8, terms=2.31, scale=9.0))
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.71, best=4.49, dense=2.8, terms=2.31, scale=9.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
@@ -76,12 +79,54 @@ def weights_for(embedder: str) -> EmbedderWeights:
     )
 
 
+class QueryRelevance(NamedTuple):
+    """The relevance of the hits of one query in one corpus."""
+
+    weights: Relevance
+    best: float  # the highest blend, without names and what was learned
+    dense: float  # the cosine of the document with the highest blend
+    terms: int
+    names_other_service: bool
+    slope: float  # of the log odds, from calibration
+    shift: float
+
+    def of(self, blend: float) -> float:
+        """The relevance of a hit with this blend, in which its name and what was learned are included."""
+        weights = self.weights
+        behind = weights.scale * (blend - self.best)
+        return probability(self.slope * (sum(self._level.values()) + behind) + self.shift)
+
+    @property
+    def _level(self) -> dict[str, float]:
+        """The log odds of the best document, by what they are made of."""
+        weights = self.weights
+        return {
+            "bias": weights.bias,
+            "best": weights.best * self.best,
+            "dense": weights.dense * max(self.dense, 0.0),
+            "terms": weights.terms * min(self.terms, MOST_TERMS) / MOST_TERMS,
+            "other_service": OTHER_SERVICE * self.names_other_service,
+        }
+
+    def explain(self, blend: float, named: float, learned: float) -> dict[str, float]:
+        """The log odds of a hit by what they are made of, without calibration."""
+        scale = self.weights.scale
+        parts = {"behind": scale * (blend - self.best), "named": scale * NAMED * named, "learned": scale * learned}
+        return {name: value for name, value in (self._level | parts).items() if value}
+
+
 def calibration_of(config: Config, mode: str) -> tuple[float, float]:
-    """Slope and shift that calibration stored for a mode."""
-    slope, shift = config.calibrations.get(mode, {}).get("relevance", UNCHANGED)
+    """Slope and shift that calibration stored for a mode. Those of an earlier version, for other odds, do not count."""
+    slope, shift = config.calibrations.get(mode, {}).get(STORED, UNCHANGED)
     return slope, shift
 
 
 def probability(odds: float) -> float:
     """Log odds as a probability, clipped where floats saturate."""
     return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
+
+
+def log_odds(relevance: float) -> float:
+    """The inverse of `probability`."""
+    relevance = min(max(relevance, probability(-30.0)), probability(30.0))
+    return math.log(relevance / (1 - relevance))
