@@ -26,7 +26,7 @@ from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
 from shortlist.retrieval.naming import find_identified
-from shortlist.retrieval.relevance import BY_WORDS, NAMED, THRESHOLD, QueryRelevance, calibration_of, weights_for
+from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
 from shortlist.retrieval.scores import best_passages, score
 from shortlist.retrieval.services import find_unknown_services
 
@@ -199,19 +199,18 @@ def retrieve_from_state(
     permitted = named if mask is None else named[mask[named]]
     identified = find_identified(state, query, permitted)
     # Only "auto" ranks by name; the other modes rank as they say.
-    best, first = _find_best(ranked, k, identified if mode == "auto" else named[:0], whole=whole)
+    best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], whole=whole)
     positions = np.array([candidate.position for candidate in best], dtype=np.int64)
     check_canceled()
     passages = (read or state.passages)(positions)
     signals = ranked.signals_at(positions, best)
     signals["covered"] = lexical.covered_at(weighted, positions).tolist()
     signals["named"] = _are_of(state, positions, identified)
-    relevance = _relevance_for(ranked, query, first)
     hits = Hits(query=query, mode=mode)
     for passage, candidate, *row in zip(passages, best, *signals.values(), strict=True):
         own = {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf}
         load = partial(corpus.get, passage.document_id)
-        total = candidate.total if mode == "auto" else own["blend"] + NAMED * own["named"]
+        total = candidate.total if mode == "auto" else relevance.total(own["blend"], is_named=own["named"] > 0)
         chance = relevance.of(total)
         score = chance if mode == "auto" else candidate.score
         hits.append(Hit(passage, score, own, load, corpus.name, chance, corpus.is_own))
@@ -276,6 +275,7 @@ class _Ranked:
     """The scores of all passages for a query, and what they are made of."""
 
     state: State
+    query: str
     mode: Mode
     weighted: TermWeights
     share: float  # of the keywords in the blend
@@ -330,11 +330,11 @@ def _rank(
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
-    return _Ranked(state, mode, weighted, share, parts, before, scores, learned, perfect)
+    return _Ranked(state, terms.text, mode, weighted, share, parts, before, scores, learned, perfect)
 
 
-def _relevance_for(ranked: _Ranked, query: str, first: int | None) -> QueryRelevance:
-    """The relevance of the hits of this query. `first` is the best passage, without names and what was learned."""
+def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
+    """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
     config = ranked.state.config
     at = np.array([] if first is None else [first], dtype=np.int64)
     dense = ranked.parts["dense"].at(at).tolist() if ranked.has_vectors else []
@@ -344,7 +344,7 @@ def _relevance_for(ranked: _Ranked, query: str, first: int | None) -> QueryRelev
         best=next(iter(ranked.blend_at(at)), 0.0),
         dense=next(map(_or_zero, dense), 0.0),
         terms=len(ranked.weighted),
-        names_other_service=bool(find_unknown_services(query, ranked.state.lexical)),
+        names_other_service=bool(find_unknown_services(ranked.query, ranked.state.lexical)),
         slope=slope,
         shift=shift,
     )
@@ -355,35 +355,37 @@ def _or_zero(value: float) -> float:
     return value if value > -math.inf else 0.0
 
 
-def _find_best(ranked: _Ranked, k: int, identified: Positions, *, whole: bool) -> tuple[list[_Candidate], int | None]:
-    """The best passages of the k best documents, or the k best passages; ties by id. And the first without names.
+def _find_best(
+    ranked: _Ranked, k: int, identified: Positions, *, whole: bool
+) -> tuple[list[_Candidate], QueryRelevance]:
+    """The best passages of the k best documents, or the k best passages; ties by id. And the relevance of the query.
 
-    A document that the query identifies is a candidate whatever its score. No other one is missing: without its name it
-    is among the k best, or not among them with names either.
+    Documents that the query identifies are candidates whatever their score. Of the others, those that are among the k
+    best with them are also without them.
     """
     if k == 0:
-        return [], None
+        return [], _relevance_for(ranked, None)
     state, perfect, rank = ranked.state, ranked.perfect, ranked.scores.ranking
     ranking = best_passages(state, rank, k) if whole else rank(k)
     scored = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
     best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()])
-    first = best[0].position if best else None
-    if ranked.learned:
-        first = next(iter(ranked.before.ranking(1).positions.tolist()), None)
+    first = ranked.before.ranking(1).positions.tolist() if ranked.learned else [one.position for one in best[:1]]
+    relevance = _relevance_for(ranked, next(iter(first), None))
     if len(identified):
-        found = dict(zip(scored, state.documents(ranking.positions).tolist(), strict=True))
+        documents = dict(zip(scored, state.documents(ranking.positions).tolist(), strict=True))
         names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
-        missing = [at for document, at in names.items() if not whole or document not in found.values()]
+        missing = [at for document, at in names.items() if not whole or document not in documents.values()]
         for own in state.siblings(np.array(missing, dtype=np.int64)):
             values = dict(zip(own.tolist(), map(_or_zero, ranked.scores.at(own).tolist()), strict=True))
-            kept = [max(values, key=values.__getitem__)] if whole else list(values)
-            scored |= {at: values[at] for at in kept}
-            found |= dict.fromkeys(kept, int(state.documents(own[:1])[0]))
-        best = _sort(
-            state,
-            [_Candidate(at, score, score / perfect + NAMED * (found[at] in names)) for at, score in scored.items()],
-        )
-    return best[:k], first
+            added = [max(values, key=values.__getitem__)] if whole else list(values)
+            scored |= {at: values[at] for at in added}
+            documents |= dict.fromkeys(added, int(state.documents(own[:1])[0]))
+        candidates = [
+            _Candidate(at, score, relevance.total(score / perfect, is_named=documents[at] in names))
+            for at, score in scored.items()
+        ]
+        best = _sort(state, candidates)
+    return best[:k], relevance
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:

@@ -32,7 +32,8 @@ def find_identified(state: State, query: str, named: Positions) -> Positions:
     asked = name_words(query)
     names = zip(state.ids(named), state.passages(named), strict=True)
     found = [any(_identifies(name, asked, identifiers) for name in (id, passage.name)) for id, passage in names]
-    return named[np.array(found)]
+    identified: Positions = named[np.array(found)]
+    return identified
 
 
 def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str, ...]]) -> bool:

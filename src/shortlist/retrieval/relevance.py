@@ -25,9 +25,6 @@ CLEAR = 0.4
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
 
-# Added to the blend of a document whose name the query states: it counts as a perfect match.
-NAMED = 1.0
-
 # A query with more terms counts as one with this number.
 MOST_TERMS = 20
 
@@ -64,9 +61,9 @@ class EmbedderWeights(NamedTuple):
     relevance: Relevance
 
 
-BY_WORDS = Relevance(bias=-2.2, best=4.0, dense=0.0, terms=2.0, scale=9.0)
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.71, best=4.49, dense=2.8, terms=2.31, scale=9.0))
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.71, best=4.49, dense=2.8, terms=2.31, scale=9.0))
+BY_WORDS = Relevance(bias=-2.81, best=4.92, dense=0.0, terms=2.82, scale=9.0)
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.68, best=3.86, dense=3.68, terms=2.06, scale=9.0))
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.59, best=2.42, dense=5.65, terms=0.0, scale=9.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 
 
@@ -83,36 +80,48 @@ class QueryRelevance(NamedTuple):
     """The relevance of the hits of one query in one corpus."""
 
     weights: Relevance
-    best: float  # the highest blend, without names and what was learned
+    best: float  # the highest blend, without what was learned
     dense: float  # the cosine of the document with the highest blend
     terms: int
     names_other_service: bool
-    slope: float  # of the log odds, from calibration
-    shift: float
+    slope: float = UNCHANGED[0]  # of the log odds, from calibration
+    shift: float = UNCHANGED[1]
 
-    def of(self, blend: float) -> float:
-        """The relevance of a hit with this blend, in which its name and what was learned are included."""
-        weights = self.weights
-        behind = weights.scale * (blend - self.best)
-        return probability(self.slope * (sum(self._level.values()) + behind) + self.shift)
+    def level(self) -> dict[str, float]:
+        """The log odds of the document with the highest blend, by what they are made of."""
+        return self._level_of(self.best, max(self.dense, 0.0))
 
-    @property
-    def _level(self) -> dict[str, float]:
-        """The log odds of the best document, by what they are made of."""
+    def total(self, blend: float, *, is_named: bool) -> float:
+        """What hits are sorted by: the blend with what was learned; if the query identifies one, a perfect match."""
+        if not is_named:
+            return blend
+        lead = sum(self._level_of(1.0, 1.0).values()) - sum(self.level().values())
+        return max(blend, self.best) + max(lead, 0.0) / self.weights.scale
+
+    def of(self, total: float) -> float:
+        """The relevance of a hit with this total."""
+        odds = sum(self.level().values()) + self.weights.scale * (total - self.best)
+        return probability(self.slope * odds + self.shift)
+
+    def explain(self, blend: float, learned: float, *, is_named: bool) -> dict[str, float]:
+        """The log odds of a hit, without calibration, by what they are made of."""
+        scale, total = self.weights.scale, self.total(blend + learned, is_named=is_named)
+        parts = {
+            "behind": scale * (blend - self.best),
+            "learned": scale * learned,
+            "named": scale * (total - blend - learned),
+        }
+        return {name: value for name, value in (self.level() | parts).items() if abs(value) > 1e-9}
+
+    def _level_of(self, best: float, dense: float) -> dict[str, float]:
         weights = self.weights
         return {
             "bias": weights.bias,
-            "best": weights.best * self.best,
-            "dense": weights.dense * max(self.dense, 0.0),
+            "best": weights.best * best,
+            "dense": weights.dense * dense,
             "terms": weights.terms * min(self.terms, MOST_TERMS) / MOST_TERMS,
             "other_service": OTHER_SERVICE * self.names_other_service,
         }
-
-    def explain(self, blend: float, named: float, learned: float) -> dict[str, float]:
-        """The log odds of a hit by what they are made of, without calibration."""
-        scale = self.weights.scale
-        parts = {"behind": scale * (blend - self.best), "named": scale * NAMED * named, "learned": scale * learned}
-        return {name: value for name, value in (self._level | parts).items() if value}
 
 
 def calibration_of(config: Config, mode: str) -> tuple[float, float]:
