@@ -68,6 +68,15 @@ class CorpusHits:
         """The threshold that was calibrated for a mode."""
         return self.state.config.threshold(mode, self.state.since)
 
+    def explain(self, hit: Hit) -> dict[str, float]:
+        """The log odds of a hit by what they are made of; empty if another process computed them."""
+        if self.relevance is None:
+            return {}
+        signals = hit.signals
+        return self.relevance.explain(
+            signals.get("blend", 0.0), signals.get("learned", 0.0), is_named=signals.get("named", 0.0) > 0
+        )
+
     def count(self) -> int:
         """The number of documents in the corpus."""
         return self.state.count()
