@@ -62,7 +62,7 @@ class EmbedderWeights(NamedTuple):
 
 
 # Fitted with a bias of -3.06; shifted so that the same threshold loses as few questions as with vectors.
-BY_WORDS = Relevance(bias=-2.2, best=5.31, dense=0.0, terms=3.03, scale=10.0)
+BY_WORDS = Relevance(bias=-2.1, best=5.31, dense=0.0, terms=3.03, scale=10.0)
 # Fitted with a bias of -3.74, and shifted likewise.
 _STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.52, best=3.8, dense=3.94, terms=1.99, scale=9.0))
 _TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.3, best=1.5, dense=6.0, terms=0.5, scale=9.0))
