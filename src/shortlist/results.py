@@ -140,11 +140,9 @@ class MergeFacts(Plain):
     """What makes the hits of one corpus for a query comparable with those of other corpora."""
 
     embedder: str
-    """The name of the embedder, or "none". Scores of "auto" are comparable if it is the same."""
-    named: tuple[str, ...]
-    """Ids of documents whose name is in the query."""
+    """The name of the embedder, or "none"."""
     perfect: float
-    """The score of a perfect match."""
+    """The score of a perfect match; 1 where scores are comparable as they are."""
     min_relevance: float
     """The relevance that a match needs if no threshold is calibrated."""
     threshold: float | None
@@ -161,6 +159,10 @@ class MergeFacts(Plain):
     """The number of documents in the corpus."""
     unknown_words: tuple[str, ...]
     """Words of the query that no document contains."""
+    scale: str = ""
+    """The scale of the calibrated threshold: "relevance" in "auto"; a service before 0.3 does not say it."""
+    named: tuple[str, ...] = ()
+    """Always empty; clients before 0.3 need it."""
 
 
 Selector = Callable[[list[Hit]], list[Hit]]

@@ -5,6 +5,8 @@ import pytest
 import shortlist
 from shortlist import Corpus, Document
 from shortlist.eval import Case, evaluate_discovery
+from shortlist.eval.explain import explain
+from shortlist.retrieval.relevance import probability
 from tests.eval.conftest import CASES, SHOP
 
 
@@ -78,5 +80,17 @@ def test_in_the_default_mode_signals_of_both_rankers_are_shown() -> None:
         top = shortlist.search(corpus, one.case.query)[0]
     assert one.why is not None
     assert one.why.above[0].signals == top.signals
-    assert set(top.signals) == {"lexical", "dense", "covered", "named"}
+    assert set(top.signals) == {"lexical", "dense", "blend", "covered", "named"}
     assert f"cancel {top.score:.3g} (lexical {top.signals['lexical']:.3g}, dense" in one.why.says
+
+
+@pytest.mark.parametrize(("query", "id"), [("stop the money of an order", "refund"), ("cancel_order", "cancel")])
+def test_an_explanation_has_the_one_number_and_what_its_log_odds_are_made_of(query: str, id: str) -> None:
+    with shortlist.build(SHOP, in_memory=True) as corpus:
+        why = explain(corpus, id, query)
+        hit = next(hit for hit in shortlist.search(corpus, query) if hit.id == id)
+    assert why.relevance == why.score == hit.relevance
+    assert probability(sum(why.odds.values())) == pytest.approx(hit.relevance)
+    assert ("named" in why.odds) == (query == "cancel_order")
+    assert f"Its relevance is {hit.relevance:.2f}" in why.says
+    assert why.to_dict()["odds"] == why.odds

@@ -11,7 +11,8 @@ import pytest
 
 import shortlist
 from shortlist import Document, InputError, Scoring
-from shortlist.index.config import Config, Drift
+from shortlist.index.config import RELEVANCE_SCALE, Config, Drift, ScoreThreshold
+from shortlist.retrieval.relevance import UNCHANGED, calibration_of
 
 
 def test_thresholds_are_stored_and_deleted(tmp_path: Path) -> None:
@@ -76,6 +77,18 @@ def test_an_overlap_must_be_smaller_than_a_chunk() -> None:
 
 def test_a_threshold_of_another_embedder_is_in_doubt() -> None:
     then = {**Config(embedder_name="light").describe_scoring(), "passages": 10, "documents": 10}
-    config = Config(floors={"auto": 0.5}, calibrations={"auto": then})
+    config = Config(floors={"auto": 0.5}, calibrations={"auto": then | {"scale": RELEVANCE_SCALE}})
     assert "another embedder" in config.threshold("auto", lambda mark: Drift(0, 10)).doubt
     assert config.threshold("dense", lambda mark: Drift(0, 10)) == (None, "")
+
+
+@pytest.mark.parametrize("calibrations", [{}, {"auto": {"passages": 1, "documents": 1, "relevance": [2.0, 0.5]}}])
+def test_a_threshold_of_auto_of_an_earlier_version_is_not_used_but_reported(calibrations: dict[str, Any]) -> None:
+    config = Config(floors={"auto": 0.31, "lexical": 4.0}, calibrations=calibrations)
+    assert Config.from_json(config.to_json()).floors == {"auto": 0.31, "lexical": 4.0}  # not lost
+    value, doubt = config.threshold("auto", lambda mark: Drift(0, 1))
+    assert value is None
+    assert "0.31" in doubt
+    assert "Calibrate it again." in doubt
+    assert config.threshold("lexical", lambda mark: Drift(0, 1)) == ScoreThreshold(4.0)
+    assert calibration_of(config, "auto") == UNCHANGED

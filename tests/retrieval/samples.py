@@ -41,6 +41,10 @@ def scored(hits: Hits) -> dict[str, float]:
     return {hit.id: hit.score for hit in hits}
 
 
+def blends(hits: Hits) -> dict[str, float]:
+    return {hit.id: hit.signals["blend"] for hit in hits}
+
+
 def idf(documents: int, df: int) -> float:
     return math.log(1 + (documents - df + 0.5) / (df + 0.5))
 

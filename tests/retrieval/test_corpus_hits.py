@@ -23,6 +23,9 @@ def test_a_hit_tells_the_parts_that_its_score_was_made_of() -> None:
     by_words = scored(search(corpus, "red", mode="lexical"))
     for mode in ("hybrid", "auto"):
         signals = {hit.id: hit.signals for hit in search(corpus, "red", mode=mode)}
+        blended = {id: signals[id].pop("blend") for id in ("a", "c")}  # type: ignore[attr-defined]
+        assert blended["c"] == pytest.approx(0.37 * 0.6)
+        assert blended["a"] > 0.37 * 0.3
         assert signals["a"] == pytest.approx(
             {"lexical": by_words["a"], "dense": 0.3, "covered": 1.0, "named": 0.0}, abs=1e-6
         )
@@ -165,6 +168,15 @@ def test_a_name_that_is_a_stop_word_must_be_all_of_the_query() -> None:
     corpus = corpus_of([Document("t1", "it", "Information technology."), Document("t2", "other", "apple")])
     assert [hit.id for hit in search(corpus, "it")] == ["t1"]
     assert [hit.id for hit in search(corpus, "is it an apple")] == ["t2"]
+
+
+@pytest.mark.parametrize("query", ["run the job now", "please run the job", "green tea"])
+def test_fewer_hits_are_the_first_of_more(query: str) -> None:
+    tools = [Document(f"run_{at}", f"run_job_{at % 7}", f"Run job number {at}, now or later.") for at in range(40)]
+    corpus = corpus_of([*tools, *crowd(BY_ID)], "light")
+    for asked in (query, f"{query} run_job_3", "getCustomerProfile"):
+        ids = [hit.id for hit in search(corpus, asked, k=20)]
+        assert all([hit.id for hit in search(corpus, asked, k=k)] == ids[:k] for k in (1, 2, 5, 10))
 
 
 def test_two_named_tools_are_both_found_and_ordered_by_their_score() -> None:

@@ -85,7 +85,7 @@ def test_a_threshold_that_is_set_meanwhile_counts_from_the_next_query_on(
     expected = discover(stored, "send mail", min_score="auto")
     assert expected.results
     commit_before(
-        monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_threshold("auto", 0.99))
+        monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_threshold("auto", 1.0))
     )
     assert discover(stored, "send mail", min_score="auto") == expected
     monkeypatch.undo()

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from shortlist import Document, build, discover, search
+from shortlist import Corpus, CorpusSource, Document, build, discover, search
 from shortlist.documents import Passage
 from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
 from shortlist.retrieval.relevance import (
-    BY_WORDS,
     FITTED_WEIGHTS,
     OTHER_SERVICE,
     THRESHOLD,
+    QueryRelevance,
     Relevance,
     Share,
+    log_odds,
     probability,
     weights_for,
 )
@@ -38,13 +43,61 @@ def test_every_hit_has_a_relevance_between_0_and_1_and_the_right_one_has_the_gre
     assert max(hits, key=lambda hit: hit.relevance or 0.0).id == "refund_payment"
 
 
-def test_relevance_grows_with_what_is_covered_with_the_cosine_and_with_the_name() -> None:
-    for trust in FITTED_WEIGHTS.values():
-        assert min(trust.relevance.covered, trust.relevance.dense, trust.relevance.named) > 0
-    weights = Relevance(-1.0, 2.0, 4.0, 0.5)
-    hits = [{"covered": 0.5, "dense": -0.3, "named": 0.0}, {"covered": 0.5, "dense": 0.25, "named": 1.0}]
-    assert list(map(weights.odds, hits)) == [0.0, 1.5]
+def test_relevance_grows_with_the_blend_and_falls_with_the_distance_from_the_best() -> None:
+    for fitted in FITTED_WEIGHTS.values():
+        assert min(fitted.relevance.best, fitted.relevance.dense, fitted.relevance.scale) > 0
+    weights = Relevance(bias=-2.0, best=2.0, dense=4.0, terms=1.0, scale=10.0)
+    query = QueryRelevance(weights, best=0.5, dense=0.25, terms=10, names_other_service=False)
+    assert query.of(0.5) == probability(-2.0 + 1.0 + 1.0 + 0.5)
+    assert query.of(0.4) == pytest.approx(probability(0.5 - 1.0))
+    assert query.of(0.6) == pytest.approx(probability(0.5 + 1.0))  # with what was learned
+    assert query._replace(dense=-0.3).of(0.5) == probability(-2.0 + 1.0 + 0.5)
+    assert query._replace(slope=2.0, shift=-0.1).of(0.5) == pytest.approx(probability(2 * 0.5 - 0.1))
     assert list(map(probability, (0.0, -1000.0, 1000.0))) == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
+    assert [log_odds(probability(odds)) for odds in (-20.0, 0.0, 3.5)] == pytest.approx([-20.0, 0.0, 3.5])
+
+
+def test_a_document_that_the_query_identifies_is_a_perfect_match_and_ahead_of_all_others() -> None:
+    for fitted in FITTED_WEIGHTS.values():
+        query = QueryRelevance(fitted.relevance, best=0.5, dense=0.25, terms=3, names_other_service=False)
+        perfect = query._replace(best=1.0, dense=1.0)
+        assert query.of(query.total(0.0, is_named=True)) == pytest.approx(perfect.of(1.0))
+        assert query.total(0.7, is_named=True) > query.total(0.5, is_named=True) > query.total(0.7, is_named=False)
+
+
+CATALOG = list(CorpusSource.from_catalog(Path(__file__).parents[2] / "examples" / "data" / "tools.yaml"))
+WORDS = sorted({word for document in CATALOG for word in re.findall(r"[a-z_]{3,}", document.content.lower())})
+IDENTIFIERS = [document.title for document in CATALOG]
+
+
+@pytest.fixture(scope="module", params=["none", "light", "default", "tools"])
+def catalog(request: pytest.FixtureRequest) -> Iterator[Corpus]:
+    if request.param == "tools":
+        pytest.importorskip("onnxruntime")
+    with build(CATALOG, in_memory=True, embedder=request.param) as corpus:
+        yield corpus
+
+
+def test_rank_and_relevance_never_contradict_each_other(catalog: Corpus) -> None:
+    chance = random.Random(7)
+    for _ in range(60):
+        asked = chance.sample(WORDS, chance.randint(1, 9)) + chance.sample(IDENTIFIERS, chance.randint(0, 1))
+        query = " ".join(chance.sample([*asked, "Jira"], len(asked)))
+        hits = search(catalog, query, k=10)
+        assert [hit.score for hit in hits] == [hit.relevance for hit in hits]
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        assert search(catalog, query, k=5) == hits[:5]
+        found = discover(catalog, query, min_score=None)
+        assert [item.score for item in found.results] == sorted((item.score for item in found.results), reverse=True)
+
+
+def test_an_identifier_has_the_highest_number(catalog: Corpus) -> None:
+    for name in IDENTIFIERS:
+        for query in (name, f"please call {name} for this order", name.replace("_", " ")):
+            first, *others = search(catalog, query)
+            assert first.name == name
+            assert all((first.relevance or 0) > (other.relevance or 0) for other in others)
+            assert (first.relevance or 0) > THRESHOLD
 
 
 def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
@@ -52,9 +105,9 @@ def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
     assert [share.of(terms) for terms in (0, 1, 10, 25, 100)] == pytest.approx([0.5, 0.51, 0.6, 0.75, 0.75])
 
 
-def test_an_embedder_that_nothing_is_known_of_leaves_relevance_to_words() -> None:
-    assert weights_for("mine").relevance is BY_WORDS
-    assert weights_for("wordllama-256") is not weights_for("tools#12345678")
+def test_the_weights_are_those_of_the_embedder() -> None:
+    assert weights_for("mine") is weights_for("yours")
+    assert len({id(weights_for(name)) for name in ("mine", "wordllama-256", "tools#12345678")}) == 3
 
 
 def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:

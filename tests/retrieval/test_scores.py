@@ -23,6 +23,7 @@ from tests.retrieval.samples import (
     MODES,
     PLAIN,
     SHOP,
+    blends,
     corpus_of,
     gain,
     idf,
@@ -156,7 +157,7 @@ def test_auto_weighs_the_share_of_a_perfect_match_and_the_cosine_by_the_number_o
         "d": 0.37 * 0.6,
         "e": 0.37 * 0.1,
     }
-    assert scored(hits) == pytest.approx(expected, abs=1e-7)
+    assert blends(hits) == pytest.approx(expected, abs=1e-7)
     assert [hit.id for hit in hits] == ["b", "a", "c", "d", "e"]
 
 
@@ -164,7 +165,7 @@ def test_auto_counts_words_that_no_document_holds_in_the_perfect_match() -> None
     vectors = MEANING | {"red quince": [1.0, 0.0]}
     hits = search(corpus_of(MIXED, table_embedder(vectors), scoring=PLAIN), "red quince", mode="auto")
     share = idf(5, 2) * gain(2, 3, 14 / 5) / (idf(5, 2) + idf(5, 0))
-    assert scored(hits)["a"] == pytest.approx(0.64 * share + 0.36 * 0.3, abs=1e-7)
+    assert blends(hits)["a"] == pytest.approx(0.64 * share + 0.36 * 0.3, abs=1e-7)
 
 
 @settings(max_examples=40, deadline=None)
@@ -187,7 +188,7 @@ def test_hybrid_and_auto_equal_a_naive_fusion_of_the_two_rankings(contents: list
         weight = weights_for("light").lexical_share.of(len(once))
         expected["auto"][id] = weight * share + (1 - weight) * by_meaning.get(id, 0.0)
     assert scored(search(corpus, asked, mode="hybrid")) == pytest.approx(expected["hybrid"], abs=1e-12)
-    assert scored(search(corpus, asked, mode="auto")) == pytest.approx(expected["auto"], abs=1e-9)
+    assert blends(search(corpus, asked, mode="auto")) == pytest.approx(expected["auto"], abs=1e-9)
 
 
 @pytest.mark.parametrize("filter", [None, {"even": True}])

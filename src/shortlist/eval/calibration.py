@@ -18,7 +18,7 @@ from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import Filter, Mode
 from shortlist.retrieval.options import SearchOptions, combine_options
-from shortlist.retrieval.relevance import UNCHANGED, calibration_of
+from shortlist.retrieval.relevance import STORED, UNCHANGED, calibration_of, log_odds, probability
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,6 +133,11 @@ def calibrate_min_score(
                 scores[case.in_scope].append(max(best.score, 0.0) if best else 0.0)
             if best and best.relevance is not None:
                 judgments.append((best.relevance, best.id in case.gold))
+    calibrated = fit_relevance(judgments, before := calibration_of(only.config, mode))
+    if persist and mode == "auto":  # the threshold is one of the relevances that follow
+        scores = {
+            kind: [_recalibrate(value, before, calibrated) for value in values] for kind, values in scores.items()
+        }
     inside, outside = np.array(scores[True]), np.array(scores[False])
     if not len(inside) or not len(outside):
         retrieved = "with gold that was retrieved" if not_retrieved else "with gold"
@@ -155,9 +160,15 @@ def calibrate_min_score(
     )
     if persist:
         counts = {"in_scope": len(inside), "out_of_scope": len(outside)}
-        relevance = fit_relevance(judgments, calibration_of(only.config, mode))
-        only.set_threshold(mode, floor, youden_j=measures["youden_j"], **counts, relevance=relevance)
+        only.set_threshold(mode, floor, youden_j=measures["youden_j"], **counts, **{STORED: calibrated})
     return calibration
+
+
+def _recalibrate(relevance: float, before: Sequence[float], after: Sequence[float]) -> float:
+    """What a relevance with one calibration is with another; 0, where the search abstains, stays 0."""
+    if not relevance:
+        return 0.0
+    return probability(after[0] * (log_odds(relevance) - before[1]) / before[0] + after[1])
 
 
 def fit_relevance(judgments: Sequence[tuple[float, bool]], before: Sequence[float] = UNCHANGED) -> list[float]:
@@ -167,8 +178,7 @@ def fit_relevance(judgments: Sequence[tuple[float, bool]], before: Sequence[floa
     """
     if not judgments:
         return list(UNCHANGED)
-    relevance = np.clip([value for value, _ in judgments], 1e-9, 1 - 1e-9)
-    odds = (np.log(relevance / (1 - relevance)) - before[1]) / before[0]
+    odds = (np.array([log_odds(relevance) for relevance, _ in judgments]) - before[1]) / before[0]
     correct = np.array([is_correct for _, is_correct in judgments], dtype=np.float64)
     table = np.stack([odds, np.ones(len(odds))], axis=1)
     start = np.array(UNCHANGED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Unpack
 
@@ -14,9 +14,22 @@ from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library.opening import Searchable
 from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.retrieval.corpus_hits import CorpusHits
 from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords, combine_options
 
 MOST_RIVALS = 3
+
+# What log odds are made of, in words.
+_ODDS = {
+    "bias": "a constant",
+    "best": "the blend of the best document",
+    "dense": "the cosine of the best document",
+    "terms": "the number of terms",
+    "other_service": "a service that no document mentions",
+    "behind": "what its blend is behind the best",
+    "learned": "what was learned",
+    "named": "its name",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class Competitor(Plain):
 class Explanation(Plain):
     """What explains the rank of `id`: the expected document (`wanted`) or, if nothing is expected, the returned one."""
 
-    _shown = "id wanted exists looked_at rank score signals matched elsewhere unknown above cut says"
+    _shown = "id wanted exists looked_at rank score relevance odds signals matched elsewhere unknown above cut says"
 
     id: str
     wanted: bool
@@ -52,6 +65,8 @@ class Explanation(Plain):
     unknown: tuple[str, ...]  # words that no document contains
     above: tuple[Competitor, ...]
     cut: str  # what the threshold or the rule of the selection did to it; empty if nothing
+    relevance: float | None = None
+    odds: Mapping[str, float] = field(default_factory=dict)  # the log odds of the relevance by what they are made of
 
     @property
     def says(self) -> str:
@@ -71,9 +86,14 @@ class Explanation(Plain):
             f"It does not contain {_quote(self.elsewhere)}." if self.elsewhere else "",
             f"Not in the corpus: {_quote(self.unknown)}." if self.unknown else "",
             f"Ranked above it: {'; '.join(map(str, self.above))}." if self.above else "",
+            self._explain_relevance() if self.odds and self.score == self.relevance else "",
             self.cut,
         ]
         return " ".join(filter(None, parts))
+
+    def _explain_relevance(self) -> str:
+        made_of = ", ".join(f"{_ODDS[name]} {value:+.2f}" for name, value in self.odds.items())
+        return f"Its relevance is {self.relevance:.2f}; its log odds are made of {made_of}."
 
 
 class Explainer:
@@ -86,7 +106,9 @@ class Explainer:
         self._document_terms = cache(self._read_terms)
         self._is_indexed = cache(self._occurs)
 
-    def explain(self, case: Case, hits: Sequence[Hit], rank: int | None, chosen: Selection) -> Explanation:
+    def explain(
+        self, case: Case, hits: Sequence[Hit], rank: int | None, chosen: Selection, found: Sequence[CorpusHits]
+    ) -> Explanation:
         if case.in_scope:
             id = hits[rank - 1].id if rank else next((id for id in case.gold if id in self._known), case.gold[0])
         else:
@@ -114,6 +136,8 @@ class Explainer:
                 for at, other in enumerate(hits[: rank - 1 if rank else None][:MOST_RIVALS], 1)
             ),
             cut=_explain_cut(hit, hits, chosen),
+            relevance=hit.relevance if hit else None,
+            odds=next((part.explain(hit) for part in found if part.corpus.name == hit.corpus), {}) if hit else {},
         )
 
     def _match(self, id: str, words: Mapping[str, None]) -> tuple[str, ...]:
@@ -156,7 +180,7 @@ def explain(
         hits, chosen = retrieved.rank(options.k), retrieved.choose(options)
         rank = next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)
         known = {id} if any(one.get(id) for one in reader.corpora) else set()
-        return Explainer(reader, known).explain(Case(query, (id,)), hits, rank, chosen)
+        return Explainer(reader, known).explain(Case(query, (id,)), hits, rank, chosen, retrieved.found)
 
 
 def _explain_cut(hit: Hit | None, hits: Sequence[Hit], chosen: Selection) -> str:

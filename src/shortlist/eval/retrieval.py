@@ -202,7 +202,7 @@ def evaluate_discovery(
                 chosen.reason,
                 {name: measure(ranked, expected) for name, measure in measures.items()} if expected else {},
                 tuple(at for at, id in enumerate(ranked, 1) if id in expected),
-                explainer.explain(case, all_hits, rank, chosen) if outcome in MISSES else None,
+                explainer.explain(case, all_hits, rank, chosen, retrieved.found) if outcome in MISSES else None,
             )
 
         outcomes = [evaluate(*one) for one in reader.run(cases, depth, progress)]

@@ -17,6 +17,9 @@ LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
 
 _TYPES: dict[Any, Any] = {"str": str, "int": int, "dict[str, float]": dict, "dict[str, dict[str, Any]]": dict}
 
+# The scale of the thresholds of "auto", stored with each. One without it is an earlier version's, of other scores.
+RELEVANCE_SCALE = "relevance"
+
 # A threshold is in doubt once this share of passages was added, changed or removed.
 DRIFT_LIMIT = 0.2
 
@@ -33,6 +36,11 @@ class ScoreThreshold(NamedTuple):
 
     value: float | None
     doubt: str = ""
+
+
+def scale_of(mode: str) -> str:
+    """The scale of the thresholds of a mode; empty for those that are raw scores."""
+    return RELEVANCE_SCALE if mode == "auto" else ""
 
 
 class IndexKeywords(TypedDict, total=False):
@@ -81,6 +89,12 @@ class Config:
     def threshold(self, mode: str, since: Callable[[dict[str, Any]], Drift]) -> ScoreThreshold:
         """The threshold of a mode; `since` is that of an engine or a state."""
         value, then = self.floors.get(mode), self.calibrations.get(mode)
+        if value is not None and (then or {}).get("scale", "") != scale_of(mode):
+            return ScoreThreshold(
+                None,
+                f"The threshold of {value:.4g} was set by an earlier version, whose scores were others, and is "
+                "not used. Calibrate it again.",
+            )
         return ScoreThreshold(value, self._find_doubt(then, since) if value is not None and then else "")
 
     def _find_doubt(self, then: dict[str, Any], since: Callable[[dict[str, Any]], Drift]) -> str:

@@ -16,7 +16,7 @@ from shortlist._text import clean, did_you_mean
 from shortlist.client.addresses import is_service_address
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config, ScoreThreshold, collect_index_options
+from shortlist.index.config import Config, ScoreThreshold, collect_index_options, scale_of
 from shortlist.index.corpus_paths import USAGE, corpus_folder
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
@@ -133,7 +133,7 @@ class Corpus:
             self._embedders.store(chosen["embedder"])
 
     def set_threshold(self, mode: str, threshold: float | None, **facts: Any) -> None:
-        """Set the abstention threshold of a mode, a raw score; None removes it.
+        """Set the abstention threshold of a mode: in "auto" a relevance, in the others a raw score. None removes it.
 
         A description of the corpus as it is now is stored with it, and so are the facts.
         """
@@ -144,7 +144,7 @@ class Corpus:
             known.pop(mode, None)
             if threshold is not None:
                 thresholds[mode] = float(threshold)
-                known[mode] = facts | config.describe_scoring() | self._engine.mark()
+                known[mode] = {"scale": scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
             return replace(config, floors=thresholds, calibrations=known)
 
         self._engine.configure(change)

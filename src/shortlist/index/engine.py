@@ -51,6 +51,7 @@ class LexicalIndex(Protocol):
     def rank(self, query: str | TermWeights, k: int, allowed: Allowed | None = None) -> Ranking: ...
     # of every position, 0 without a common term; None: unknown
     def scores(self, terms: TermWeights) -> Floats | None: ...
+    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats: ...  # 0 without a common term
     def covered_at(self, terms: TermWeights, positions: Positions) -> Floats: ...  # share of the terms, weighted by idf
     def ideal(self, terms: TermWeights) -> float: ...  # the score of a passage with all terms
     def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term

@@ -65,7 +65,8 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
                 wrong = changes.failed[0]
                 raise CorpusError(f"{there} refused {wrong.id!r}: {wrong.reason} The corpus stays where it was.")
             for mode, threshold in config.floors.items():
-                facts = {k: v for k, v in config.calibrations.get(mode, {}).items() if k not in _ENGINE_FACTS}
+                known = {"scale": ""} | config.calibrations.get(mode, {})  # an earlier version's stays one
+                facts = {k: v for k, v in known.items() if k not in _ENGINE_FACTS}
                 moved.set_threshold(mode, threshold, **facts)
             documents, passages = _compare(source, moved, there)
     target.write_pointer()

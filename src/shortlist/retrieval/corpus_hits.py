@@ -14,17 +14,19 @@ import numpy as np
 from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
 from shortlist.documents import Document, Passage
-from shortlist.index.config import ScoreThreshold
+from shortlist.index.config import ScoreThreshold, scale_of
 from shortlist.index.corpus import Corpus
 from shortlist.index.engines.service_engine import ServiceState
-from shortlist.index.query_scores import Scores
+from shortlist.index.query_scores import Scores, only_found
 from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, weight_of
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
-from shortlist.results import Hit, Hits, MergeFacts, Mode, Ranking, Selection
+from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
 from shortlist.retrieval.filters import Filter, allowed
+from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
-from shortlist.retrieval.relevance import BY_WORDS, OTHER_SERVICE, THRESHOLD, calibration_of, probability, weights_for
+from shortlist.retrieval.naming import find_identified
+from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
 from shortlist.retrieval.scores import best_passages, score
 from shortlist.retrieval.services import find_unknown_services
 
@@ -42,11 +44,11 @@ class CorpusHits:
     corpus: Corpus
     state: State
     hits: Hits
-    named: frozenset[str] = frozenset()  # ids of documents whose name is in the query
-    perfect: float = 1.0  # score of a perfect match
+    perfect: float = 1.0  # what scores are divided by to compare them with those of other corpora
     threshold: float = THRESHOLD  # least relevance of a match
     has_content: bool = True  # whether the query has more than stop words
     is_known: bool = True  # whether the index has one of its terms, or a document that it names
+    relevance: QueryRelevance | None = None  # None if another process computed it
 
     @property
     def embedder(self) -> Embedder | None:
@@ -65,6 +67,15 @@ class CorpusHits:
     def score_threshold(self, mode: str) -> ScoreThreshold:
         """The threshold that was calibrated for a mode."""
         return self.state.config.threshold(mode, self.state.since)
+
+    def explain(self, hit: Hit) -> dict[str, float]:
+        """The log odds of a hit by what they are made of; empty if another process computed them."""
+        if self.relevance is None:
+            return {}
+        signals = hit.signals
+        return self.relevance.explain(
+            signals.get("blend", 0.0), signals.get("learned", 0.0), is_named=signals.get("named", 0.0) > 0
+        )
 
     def count(self) -> int:
         """The number of documents in the corpus."""
@@ -86,7 +97,6 @@ class CorpusHits:
         calibrated = self.score_threshold(self.hits.mode)
         return MergeFacts(
             embedder=self.embedder_name,
-            named=tuple(sorted(self.named)),
             perfect=self.perfect,
             min_relevance=self.threshold,
             threshold=calibrated.value,
@@ -96,6 +106,7 @@ class CorpusHits:
             noise=0.0 if self.is_known or not self.hits else self.noise,
             documents=self.count(),
             unknown_words=tuple(self.unknown_words()),
+            scale=scale_of(self.hits.mode),
         )
 
 
@@ -114,6 +125,8 @@ class RemoteHits(CorpusHits):
         return self.facts.noise
 
     def score_threshold(self, mode: str) -> ScoreThreshold:
+        if self.facts.scale != scale_of(mode):  # a service of an earlier version, with other scores
+            return ScoreThreshold(None)
         return ScoreThreshold(self.facts.threshold, self.facts.doubt)
 
     def count(self) -> int:
@@ -190,33 +203,35 @@ def retrieve_from_state(
     lexical = state.lexical
     terms = analyze(lexical.analyzer, query)
     weighted, counted = lexical.find(terms)
-    ranked = _rank(corpus, state, terms, weighted if mode == "auto" else counted, mode, k, mask)
+    ranked = _rank(corpus, state, terms, weighted, counted, mode, k, mask)
     named = lexical.named(query, terms.name_words)  # a cluster has found them together with the scores
-    # "auto" adds documents that the query names; the other modes rank as they say.
-    added = named[:0] if mode != "auto" else named if mask is None else named[mask[named]]
-    best = _best(state, ranked.scores, k, added) if whole else _sort(state, ranked.scores.ranking(k))[:k]
-    positions = np.array([position for position, _ in best], dtype=np.int64)
+    permitted = named if mask is None else named[mask[named]]
+    identified = find_identified(state, query, permitted)
+    # Only "auto" ranks by name; the other modes rank as they say.
+    best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], whole=whole)
+    positions = np.array([candidate.position for candidate in best], dtype=np.int64)
     check_canceled()
     passages = (read or state.passages)(positions)
-    values = [value for _, value in best]
-    signals = ranked.signals_at(positions, values)
+    signals = ranked.signals_at(positions, best)
     signals["covered"] = lexical.covered_at(weighted, positions).tolist()
-    signals["named"] = _are_of(state, positions, named)
-    relevance = _relevance_for(state, query, mode, has_vectors=ranked.has_vectors)
+    signals["named"] = _are_of(state, positions, identified)
     hits = Hits(query=query, mode=mode)
-    for passage, value, *row in zip(passages, values, *signals.values(), strict=True):
+    for passage, candidate, *row in zip(passages, best, *signals.values(), strict=True):
         own = {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf}
         load = partial(corpus.get, passage.document_id)
-        hits.append(Hit(passage, _or_zero(value), own, load, corpus.name, relevance(own), corpus.is_own))
+        total = candidate.total if mode == "auto" else relevance.total(own["blend"], is_named=own["named"] > 0)
+        chance = relevance.of(total)
+        score = chance if mode == "auto" else candidate.score
+        hits.append(Hit(passage, score, own, load, corpus.name, chance, corpus.is_own))
     return CorpusHits(
         corpus,
         state,
         hits,
-        named=frozenset(state.ids(added)) if beside_others else frozenset(),
-        perfect=ranked.perfect() if beside_others else 1.0,
+        perfect=ranked.perfect if beside_others and mode != "auto" else 1.0,
         threshold=ranked.learned.least_relevance if ranked.learned else THRESHOLD,
         has_content=terms.has_content,
         is_known=bool(len(named)) or (terms.has_content and lexical.knows(weighted)),
+        relevance=relevance,
     )
 
 
@@ -248,7 +263,6 @@ def _retrieve_remotely(
         corpus,
         state,
         hits,
-        named=frozenset(facts.named) if beside_others else frozenset(),
         perfect=facts.perfect if beside_others else 1.0,
         threshold=facts.min_relevance,
         has_content=facts.has_content,
@@ -257,59 +271,92 @@ def _retrieve_remotely(
     )
 
 
-class _Ranked(NamedTuple):
+class _Candidate(NamedTuple):
+    """A passage, its score, and in "auto" its blend with its name and what was learned, which it is sorted by."""
+
+    position: int
+    score: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
     """The scores of all passages for a query, and what they are made of."""
 
     state: State
-    terms: TermWeights
+    query: str
+    mode: Mode
+    weighted: TermWeights
+    share: float  # of the keywords in the blend
     parts: Mapping[str, Scores]  # lexical and dense
     before: Scores  # without what was learned
     scores: Scores
     learned: Learned | None
+    perfect: float  # the score of a perfect match
 
     @property
     def has_vectors(self) -> bool:
         return "dense" in self.parts
 
-    def perfect(self) -> float:
-        """The score of a perfect match."""
-        return 1.0 if self.has_vectors else self.state.lexical.ideal(self.terms) or 1.0
+    def blend_at(self, positions: Positions) -> list[float]:
+        """The blends of passages without what was learned, in every mode; 0 where nothing matches."""
+        if self.mode == "auto":
+            return [_or_zero(score) / self.perfect for score in self.before.at(positions).tolist()]
+        lexical = self.state.lexical
+        words = only_found(lexical.scores_at(self.weighted, positions))
+        meaning = self.parts["dense"].at(positions) if self.has_vectors else np.full(len(positions), -np.inf)
+        share = self.share if self.has_vectors else 1.0
+        return list(map(_or_zero, blend(words, meaning, lexical.ideal(self.weighted), share).tolist()))
 
-    def signals_at(self, positions: Positions, values: list[float]) -> dict[str, list[float]]:
-        """The scores of the hits by part; plain numbers, since there are few. `values` are their final scores."""
+    def signals_at(self, positions: Positions, best: Sequence[_Candidate]) -> dict[str, list[float]]:
+        """What the scores of the hits are made of; plain numbers, since there are few."""
         signals = {
-            name: list(values) if part is self.scores else part.at(positions).tolist()
+            name: [candidate.score for candidate in best] if part is self.scores else part.at(positions).tolist()
             for name, part in self.parts.items()
         }
+        signals["blend"] = self.blend_at(positions)
         if self.learned:
-            before = self.before.at(positions).tolist()
-            changes = zip(map(_or_zero, values), map(_or_zero, before), strict=True)
-            perfect = self.perfect()
-            signals["learned"] = [(now - then) / perfect for now, then in changes]
+            now = [candidate.score / self.perfect for candidate in best]
+            signals["learned"] = [after - before for after, before in zip(now, signals["blend"], strict=True)]
         return signals
 
 
 def _rank(
-    corpus: Corpus, state: State, terms: QueryTerms, scored: TermWeights, mode: Mode, k: int, mask: Allowed | None
+    corpus: Corpus,
+    state: State,
+    terms: QueryTerms,
+    weighted: TermWeights,
+    counted: TermWeights,
+    mode: Mode,
+    k: int,
+    mask: Allowed | None,
 ) -> _Ranked:
     """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     learned = find_learned(corpus, state, mode)
-    share = weights_for(state.config.embedder_name).lexical_share.of(len(scored))
+    share = weights_for(state.config.embedder_name).lexical_share.of(len(weighted))
+    scored = weighted if mode == "auto" else counted
     parts, before = score(state, terms.text, scored, mode, k, mask, share, reads_all=learned is not None)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
-    return _Ranked(state, scored, parts, before, scores, learned)
+    perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
+    return _Ranked(state, terms.text, mode, weighted, share, parts, before, scores, learned, perfect)
 
 
-def _relevance_for(
-    state: State, query: str, mode: Mode, *, has_vectors: bool
-) -> Callable[[Mapping[str, float]], float]:
-    """The relevance of a hit of this query, as a function of its signals."""
-    weights = weights_for(state.config.embedder_name).relevance if has_vectors else BY_WORDS
-    slope, shift = calibration_of(state.config, mode)
-    if find_unknown_services(query, state.lexical):
-        shift += slope * OTHER_SERVICE
-    return lambda signals: probability(slope * weights.odds(signals) + shift)
+def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
+    """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
+    config = ranked.state.config
+    at = np.array([] if first is None else [first], dtype=np.int64)
+    dense = ranked.parts["dense"].at(at).tolist() if ranked.has_vectors else []
+    slope, shift = calibration_of(config, ranked.mode)
+    return QueryRelevance(
+        weights_for(config.embedder_name).relevance if ranked.has_vectors else BY_WORDS,
+        best=next(iter(ranked.blend_at(at)), 0.0),
+        dense=next(map(_or_zero, dense), 0.0),
+        terms=len(ranked.weighted),
+        names_other_service=bool(find_unknown_services(ranked.query, ranked.state.lexical)),
+        slope=slope,
+        shift=shift,
+    )
 
 
 def _or_zero(value: float) -> float:
@@ -317,32 +364,37 @@ def _or_zero(value: float) -> float:
     return value if value > -math.inf else 0.0
 
 
-_Scored = list[tuple[int, float]]  # positions with their scores
+def _find_best(
+    ranked: _Ranked, k: int, identified: Positions, *, whole: bool
+) -> tuple[list[_Candidate], QueryRelevance]:
+    """The best passages of the k best documents, or the k best passages; ties by id. And the relevance of the query.
 
-
-def _best(state: State, scores: Scores, k: int, named: Positions) -> _Scored:
-    """The best passages of the k best documents, by score, then id. Documents that the query names are included."""
+    Documents that the query identifies are candidates whatever their score. Of the others, those that are among the k
+    best with them are also without them.
+    """
     if k == 0:
-        return []
-    best = _sort(state, best_passages(state, scores.ranking, k))[:k]
-    if not len(named):
-        return best
-    of_best = state.documents(np.array([position for position, _ in best], dtype=np.int64)).tolist()
-    of_named = state.documents(named).tolist()
-    missing = [at for at, document in enumerate(of_named) if document not in of_best]
-    if not missing:
-        return best
-    siblings = state.siblings(named[missing])
-    every = np.concatenate(siblings)
-    value_at = dict(zip(every.tolist(), scores.at(every).tolist(), strict=True))
-    added = [max(own.tolist(), key=value_at.__getitem__) for own in siblings]
-    are_named = {position for (position, _), document in zip(best, of_best, strict=True) if document in of_named}
-    are_named.update(added)
-    value_at |= best
-    candidates = np.array([*(position for position, _ in best), *added], dtype=np.int64)
-    found = _sort(state, Ranking(candidates, np.array([value_at[position] for position in candidates.tolist()])))
-    kept = sorted(found, key=lambda pair: pair[0] not in are_named)[:k]
-    return [pair for pair in found if pair in kept]
+        return [], _relevance_for(ranked, None)
+    state, perfect, rank = ranked.state, ranked.perfect, ranked.scores.ranking
+    ranking = best_passages(state, rank, k) if whole else rank(k)
+    scored = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+    best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()])
+    first = ranked.before.ranking(1).positions.tolist() if ranked.learned else [one.position for one in best[:1]]
+    relevance = _relevance_for(ranked, next(iter(first), None))
+    if len(identified):
+        documents = dict(zip(scored, state.documents(ranking.positions).tolist(), strict=True))
+        names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
+        missing = [at for document, at in names.items() if not whole or document not in documents.values()]
+        for own in state.siblings(np.array(missing, dtype=np.int64)):
+            values = dict(zip(own.tolist(), map(_or_zero, ranked.scores.at(own).tolist()), strict=True))
+            added = [max(values, key=values.__getitem__)] if whole else list(values)
+            scored |= {at: values[at] for at in added}
+            documents |= dict.fromkeys(added, int(state.documents(own[:1])[0]))
+        candidates = [
+            _Candidate(at, score, relevance.total(score / perfect, is_named=documents[at] in names))
+            for at, score in scored.items()
+        ]
+        best = _sort(state, candidates)
+    return best[:k], relevance
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:
@@ -353,13 +405,13 @@ def _are_of(state: State, positions: Positions, others: Positions) -> list[float
     return [float(document in wanted) for document in state.documents(positions).tolist()]
 
 
-def _sort(state: State, ranking: Ranking) -> _Scored:
-    """The positions with their scores, best first; ties by id."""
-    found: _Scored = list(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
-    if len({value for _, value in found}) == len(found):
-        return sorted(found, key=lambda pair: -pair[1])
-    ids = dict(zip(found, state.ids(ranking.positions), strict=True))
-    return sorted(found, key=lambda pair: (-pair[1], _natural_key(ids[pair])))
+def _sort(state: State, candidates: list[_Candidate]) -> list[_Candidate]:
+    """The candidates, best first; ties by id."""
+    if len({candidate.score for candidate in candidates}) == len(candidates):
+        return sorted(candidates, key=lambda candidate: (-candidate.total, -candidate.score))
+    ids = state.ids(np.array([candidate.position for candidate in candidates], dtype=np.int64))
+    keys = dict(zip(candidates, map(_natural_key, ids), strict=True))
+    return sorted(candidates, key=lambda candidate: (-candidate.total, -candidate.score, keys[candidate]))
 
 
 def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:

@@ -211,8 +211,9 @@ def _apply_thresholds(found: Sequence[CorpusHits], query: str, mode: Mode, k: in
     hits = merge(fitting, query, mode, k)
     is_shipped = [is_auto and floor.value is None for floor in floors]
     notes = dict.fromkeys(
-        _note_threshold(one.threshold) if used else floor.doubt
+        note
         for used, floor, one in zip(is_shipped, floors, found, strict=True)
+        for note in (floor.doubt, _note_threshold(one.threshold) if used else "")
     )
     signals = {
         "left_out": several and {name: refusal.reason for name, refusal in left_out.items()},

@@ -1,4 +1,7 @@
-"""The relevance of a hit: a logistic regression with weights fitted per embedder.
+"""The relevance of a hit: how likely its document is what the query asks for, from 0 to 1.
+
+The log odds are those of the best document of the query, less how far the hit is behind it. So within a query the order
+is that of the blend, corrected by names and by what was learned, and between queries relevances are comparable.
 
 `python -m bench.fit_trust` fits the weights; docs/explanation/ranking.md has the results with each data set left out.
 """
@@ -6,38 +9,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
 
-# The built-in threshold: `min_score="auto"` abstains below this relevance unless the corpus has a calibrated threshold.
+# The built-in threshold: `discover` abstains below this relevance unless the corpus has a calibrated threshold.
 THRESHOLD = 0.26
+
+# Between these two relevances a match is uncertain.
+UNLIKELY = 0.15
+CLEAR = 0.4
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
 
-# Added to the log odds if use has changed the score by 1.
-LEARNED = 10.0
+# A query with more terms counts as one with this number.
+MOST_TERMS = 20
 
-# Slope and shift of the log odds without calibration.
+# Slope and shift of the log odds without calibration, and where a calibration stores them.
+STORED = "log_odds"
 UNCHANGED = (1.0, 0.0)
 
 
 class Relevance(NamedTuple):
-    """A logistic regression: the probability that a hit is what the query asks for."""
+    """Weights of the log odds. The first four are fitted to the best document of each query."""
 
     bias: float
-    covered: float  # weight of the share of query terms in the hit, rare terms counting more
-    dense: float  # weight of the cosine
-    named: float  # weight of the name being in the query
-
-    def odds(self, signals: Mapping[str, float]) -> float:
-        """The log odds of a hit. A negative cosine counts as 0."""
-        odds = self.bias + self.covered * signals["covered"] + self.named * signals["named"]
-        return odds + self.dense * max(signals.get("dense", 0.0), 0.0) + LEARNED * signals.get("learned", 0.0)
+    best: float  # weight of the highest blend
+    dense: float  # weight of the cosine of the document with the highest blend
+    terms: float  # weight of the number of query terms, as a share of MOST_TERMS
+    scale: float  # weight of what a hit's blend is behind the highest one
 
 
 class Share(NamedTuple):
@@ -58,30 +61,82 @@ class EmbedderWeights(NamedTuple):
     relevance: Relevance
 
 
-# Fitted with a bias of -0.91, with which a hit without any query term would reach the threshold.
-BY_WORDS = Relevance(bias=-1.11, covered=2.54, dense=0.0, named=0.95)
-# Fitted with a bias of -2.71; shifted so that the same threshold abstains often enough.
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.91, covered=1.11, dense=5.82, named=0.41))
-# Fitted on vectors of models that were trained without the data set in question.
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.08, covered=1.09, dense=6.3, named=0.43))
+# Fitted with a bias of -3.06; shifted so that the same threshold loses as few questions as with vectors.
+BY_WORDS = Relevance(bias=-2.1, best=5.31, dense=0.0, terms=3.03, scale=10.0)
+# Fitted with a bias of -3.74, and shifted likewise.
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.52, best=3.8, dense=3.94, terms=1.99, scale=9.0))
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.3, best=1.5, dense=6.0, terms=0.5, scale=9.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
+# How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
+_OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))
 
 
 @lru_cache(maxsize=16)
 def weights_for(embedder: str) -> EmbedderWeights:
-    """The weights for an embedder. For unknown embedders, relevance uses keywords only."""
-    return next(
-        (weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)),
-        EmbedderWeights(_STATIC.lexical_share, BY_WORDS),
-    )
+    """The weights for an embedder."""
+    return next((weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)), _OTHERS)
+
+
+class QueryRelevance(NamedTuple):
+    """The relevance of the hits of one query in one corpus."""
+
+    weights: Relevance
+    best: float  # the highest blend, without what was learned
+    dense: float  # the cosine of the document with the highest blend
+    terms: int
+    names_other_service: bool
+    slope: float = UNCHANGED[0]  # of the log odds, from calibration
+    shift: float = UNCHANGED[1]
+
+    def level(self) -> dict[str, float]:
+        """The log odds of the document with the highest blend, by what they are made of."""
+        return self._level_of(self.best, max(self.dense, 0.0))
+
+    def total(self, blend: float, *, is_named: bool) -> float:
+        """What hits are sorted by: the blend with what was learned; if the query identifies one, a perfect match."""
+        if not is_named:
+            return blend
+        lead = sum(self._level_of(1.0, 1.0).values()) - sum(self.level().values())
+        return max(blend, self.best) + max(lead, 0.0) / self.weights.scale
+
+    def of(self, total: float) -> float:
+        """The relevance of a hit with this total."""
+        odds = sum(self.level().values()) + self.weights.scale * (total - self.best)
+        return probability(self.slope * odds + self.shift)
+
+    def explain(self, blend: float, learned: float, *, is_named: bool) -> dict[str, float]:
+        """The log odds of a hit, without calibration, by what they are made of."""
+        scale, total = self.weights.scale, self.total(blend + learned, is_named=is_named)
+        parts = {
+            "behind": scale * (blend - self.best),
+            "learned": scale * learned,
+            "named": scale * (total - blend - learned),
+        }
+        return {name: value for name, value in (self.level() | parts).items() if abs(value) > 1e-9}
+
+    def _level_of(self, best: float, dense: float) -> dict[str, float]:
+        weights = self.weights
+        return {
+            "bias": weights.bias,
+            "best": weights.best * best,
+            "dense": weights.dense * dense,
+            "terms": weights.terms * min(self.terms, MOST_TERMS) / MOST_TERMS,
+            "other_service": OTHER_SERVICE * self.names_other_service,
+        }
 
 
 def calibration_of(config: Config, mode: str) -> tuple[float, float]:
-    """Slope and shift that calibration stored for a mode."""
-    slope, shift = config.calibrations.get(mode, {}).get("relevance", UNCHANGED)
+    """Slope and shift that calibration stored for a mode. Those of an earlier version, for other odds, do not count."""
+    slope, shift = config.calibrations.get(mode, {}).get(STORED, UNCHANGED)
     return slope, shift
 
 
 def probability(odds: float) -> float:
     """Log odds as a probability, clipped where floats saturate."""
     return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
+
+
+def log_odds(relevance: float) -> float:
+    """The inverse of `probability`."""
+    relevance = min(max(relevance, probability(-30.0)), probability(30.0))
+    return math.log(relevance / (1 - relevance))

@@ -1,0 +1,46 @@
+"""Documents that a query identifies by their name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.index.text.analyzers import STOP_WORDS, name_words, words
+
+if TYPE_CHECKING:
+    from shortlist.index.engine import State
+    from shortlist.results import Positions
+
+MOST_NAMED = 64  # passages: a name that more of them share identifies none
+
+
+def find_identified(state: State, query: str, named: Positions) -> Positions:
+    """Those of the passages whose name is in the query that it identifies.
+
+    A name identifies its document if it is the whole query, if it is an identifier of several words ("send_mail",
+    "sendMail"), or if it has three words or more. A shorter one may be in a sentence by chance ("move", "my list").
+    """
+    if not 0 < len(named) <= MOST_NAMED:
+        return named[:0]
+    written = [
+        *query.split(),
+        *words(query),
+    ]  # "send-mail" is one of the first, the "send_mail" of "post.send_mail" not
+    identifiers = {tuple(parts) for word in written if len(parts := name_words(word)) > 1}
+    asked = name_words(query)
+    names = zip(state.ids(named), state.passages(named), strict=True)
+    found = [any(_identifies(name, asked, identifiers) for name in (id, passage.name)) for id, passage in names]
+    identified: Positions = named[np.array(found)]
+    return identified
+
+
+def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str, ...]]) -> bool:
+    parts = name_words(name)
+    size = len(parts)
+    if parts == asked or tuple(parts) in identifiers:
+        return True
+    if size < 3 or sum(part not in STOP_WORDS for part in parts) < 2:
+        return False
+    return any(asked[start : start + size] == parts for start in range(len(asked) - size + 1))
