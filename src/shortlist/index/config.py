@@ -15,7 +15,9 @@ from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 
 LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
 
-_TYPES: dict[Any, Any] = {"str": str, "int": int, "dict[str, float]": dict, "dict[str, dict[str, Any]]": dict}
+_TYPES: dict[Any, Any] = {"str": str, "int": int} | dict.fromkeys(
+    ("dict[str, float]", "dict[str, Any]", "dict[str, dict[str, Any]]"), dict
+)
 
 # A threshold is in doubt once this share of passages was added, changed or removed.
 DRIFT_LIMIT = 0.2
@@ -65,6 +67,7 @@ class Config:
     chunk_overlap: int = CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode, under the name in stored files
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
+    cosine_scale: dict[str, Any] = field(default_factory=dict)  # of an embedder that is not ours: see cosine_scale
 
     def __post_init__(self) -> None:
         if not 0 <= self.chunk_overlap < self.chunk_size:
@@ -101,7 +104,10 @@ class Config:
         )
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        values = asdict(self)
+        if not self.cosine_scale:  # so that an earlier version can read the corpus
+            del values["cosine_scale"]
+        return json.dumps(values)
 
     @classmethod
     @functools.lru_cache(maxsize=64)  # parsed in every transaction, and nearly always the same

@@ -16,6 +16,7 @@ from shortlist._telemetry import traced
 from shortlist.documents import Document, Passage
 from shortlist.index.config import ScoreThreshold
 from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.cosine_scale import noise_of, scale_of
 from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores
 from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, weight_of
@@ -59,7 +60,7 @@ class CorpusHits:
     @property
     def noise(self) -> float:
         """The cosine that is reached by coincidence."""
-        among_ten, growth = getattr(self.embedder, "noise", (0.0, 0.0))
+        among_ten, growth = noise_of(self.state)
         return float(among_ten + growth * math.log10(self.state.lexical.live / 10))
 
     def score_threshold(self, mode: str) -> ScoreThreshold:
@@ -294,7 +295,8 @@ def _rank(
 ) -> _Ranked:
     """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     learned = find_learned(corpus, state, mode)
-    share = weights_for(state.config.embedder_name).lexical_share.of(len(scored))
+    is_blend = mode == "auto" and state.has_vectors
+    share = weights_for(scale_of(state).like).lexical_share.of(len(scored)) if is_blend else 1.0
     parts, before = score(state, terms.text, scored, mode, k, mask, share, reads_all=learned is not None)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
@@ -305,11 +307,17 @@ def _relevance_for(
     state: State, query: str, mode: Mode, *, has_vectors: bool
 ) -> Callable[[Mapping[str, float]], float]:
     """The relevance of a hit of this query, as a function of its signals."""
-    weights = weights_for(state.config.embedder_name).relevance if has_vectors else BY_WORDS
+    scale = scale_of(state) if has_vectors else None
+    weights = weights_for(scale.like).relevance if scale else BY_WORDS
     slope, shift = calibration_of(state.config, mode)
     if find_unknown_services(query, state.lexical):
         shift += slope * OTHER_SERVICE
-    return lambda signals: probability(slope * weights.odds(signals) + shift)
+
+    def relevance(signals: Mapping[str, float]) -> float:
+        scaled = {"dense": scale.apply(signals["dense"])} if scale and "dense" in signals else {}
+        return probability(slope * weights.odds({**signals, **scaled}) + shift)
+
+    return relevance
 
 
 def _or_zero(value: float) -> float:
