@@ -69,7 +69,10 @@ FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 
 @lru_cache(maxsize=16)
 def weights_for(embedder: str) -> EmbedderWeights:
-    """The weights for an embedder. For unknown embedders, relevance uses keywords only."""
+    """The weights for one of our embedders, or that which another one is used like (`CosineScale.like`).
+
+    For any other name, such as an empty one, relevance uses keywords only.
+    """
     return next(
         (weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)),
         EmbedderWeights(_STATIC.lexical_share, BY_WORDS),

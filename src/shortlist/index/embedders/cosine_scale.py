@@ -35,9 +35,6 @@ PAIRS = models.DATA / "reference-pairs.tsv"  # needs in people's words, each wit
 STRONG = 0.935
 WEAK = 0.75
 
-# Each tenfold of passages adds this share of the distance from the mean to the nearest of 59 unrelated texts.
-GROWTH_OF_NOISE = 0.3
-
 # After a failure, an embedder is measured again no sooner than this.
 RETRY_DELAY_SECONDS = 60.0
 
@@ -49,15 +46,17 @@ class Anchors(NamedTuple):
 
     unrelated: float  # mean over the pairs of a need and a text that serves another one
     nearest: float  # mean over the needs of the highest cosine with such a text
-    related: float  # mean over that half of the needs that has the lowest cosines with their own texts
+    related: float  # mean over that third of the needs that has the lowest cosines with their own texts
     separation: float  # how often a related pair has a higher cosine than an unrelated one
 
 
 # Of the models with fitted weights. `tests/index/embedders/test_cosine_scale.py` measures them again.
 REFERENCES = {
-    "tools": Anchors(unrelated=0.038, nearest=0.291, related=0.321, separation=0.983),
-    "wordllama": Anchors(unrelated=0.018, nearest=0.235, related=0.133, separation=0.911),
+    "tools": Anchors(unrelated=0.038, nearest=0.291, related=0.277, separation=0.983),
+    "wordllama": Anchors(unrelated=0.018, nearest=0.235, related=0.086, separation=0.911),
 }
+
+NOISE = {"tools": (0.24, 0.07), "wordllama": (0.25, 0.08)}  # the `noise` of these models
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def measure(embedder: Embedder) -> CosineScale:
 
 
 def find_anchors(embedder: Embedder) -> Anchors:
-    needs, texts = _read_pairs()
+    needs, texts = read_pairs()
     cosines = np.asarray(_encode_queries(embedder, needs) @ embedder.encode_documents(texts).T, dtype=np.float64)
     is_own = np.eye(len(needs), dtype=bool)
     related, unrelated = np.sort(cosines[is_own]), np.sort(cosines[~is_own])
@@ -122,27 +121,28 @@ def find_anchors(embedder: Embedder) -> Anchors:
     return Anchors(
         unrelated=float(unrelated.mean()),
         nearest=float(np.where(is_own, -np.inf, cosines).max(axis=1).mean()),
-        related=float(related[: len(related) // 2].mean()),
+        related=float(related[: len(related) // 3].mean()),
         separation=float(lower.mean() / 2 / len(unrelated)),
     )
 
 
 def fit(anchors: Anchors) -> CosineScale:
-    """The map to a model of ours: of the harder half of the related pairs to `tools`, of the noise to `default`.
+    """The map to a model of ours: of the hardest third of the related pairs to `tools`, of the noise to `default`.
 
     An embedder that is weak at such texts has related pairs with cosines as low as noise. To put these where those of a
     good one are would put the noise there, too.
     """
-    noise = anchors.nearest, GROWTH_OF_NOISE * (anchors.nearest - anchors.unrelated)
     if anchors.separation >= STRONG:
         like, upper = "tools", "related"
     elif anchors.separation >= WEAK:
         like, upper = "wordllama", "nearest"
     else:
-        return CosineScale(noise=noise)
+        return CosineScale()
     reference = REFERENCES[like]
     slope = (getattr(reference, upper) - reference.unrelated) / (getattr(anchors, upper) - anchors.unrelated)
-    return CosineScale(like, slope, reference.unrelated - slope * anchors.unrelated, noise)
+    shift = reference.unrelated - slope * anchors.unrelated
+    among_ten, growth = NOISE[like]
+    return CosineScale(like, slope, shift, ((among_ten - shift) / slope, growth / slope))
 
 
 class _Measured(NamedTuple):
@@ -173,7 +173,8 @@ def measure_once(embedder: Embedder | None) -> CosineScale | None:
 
 
 @cache
-def _read_pairs() -> tuple[list[str], list[str]]:
+def read_pairs() -> tuple[list[str], list[str]]:
+    """The needs, and the texts that serve them."""
     rows = [line.split("\t") for line in PAIRS.read_text("utf-8").splitlines()]
     return [need for need, _, _ in rows], [f"{name}\n{text}" for _, name, text in rows]
 

@@ -244,9 +244,7 @@ def minilm() -> OnnxEmbedder:
     if folder is None:
         raise MissingExtra("minilm", "The embedder minilm")
     tokenizer = import_library("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
-    embedder.noise = (0.28, 0.09)
-    return embedder
+    return OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
 
 
 def onnx_model(where: str) -> OnnxEmbedder:
