@@ -69,8 +69,12 @@ class CosineScale:
     noise: tuple[float, float] = (0.0, 0.0)  # as in `BaseEmbedder`, before the map
 
     def apply(self, cosines: _Cosines) -> _Cosines:
-        """The cosines on the scale of the model, in the same order."""
-        return cosines * self.slope + self.shift
+        """The cosines on the scale of the model, in the same order.
+
+        Exactly 0 stays 0: it is the cosine of a text without a vector, of which nothing is known.
+        """
+        scaled: _Cosines = cosines * self.slope + (cosines != 0.0) * self.shift
+        return scaled
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CosineScale | None:
