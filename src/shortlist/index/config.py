@@ -15,7 +15,9 @@ from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 
 LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
 
-_TYPES: dict[Any, Any] = {"str": str, "int": int, "dict[str, float]": dict, "dict[str, dict[str, Any]]": dict}
+_TYPES: dict[Any, Any] = {"str": str, "int": int} | dict.fromkeys(
+    ("dict[str, float]", "dict[str, Any]", "dict[str, dict[str, Any]]"), dict
+)
 
 # The scale of the thresholds of "auto", stored with each. One without it is an earlier version's, of other scores.
 RELEVANCE_SCALE = "relevance"
@@ -38,7 +40,7 @@ class ScoreThreshold(NamedTuple):
     doubt: str = ""
 
 
-def scale_of(mode: str) -> str:
+def threshold_scale_of(mode: str) -> str:
     """The scale of the thresholds of a mode; empty for those that are raw scores."""
     return RELEVANCE_SCALE if mode == "auto" else ""
 
@@ -73,6 +75,7 @@ class Config:
     chunk_overlap: int = CHUNK_OVERLAP
     floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode, under the name in stored files
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
+    cosine_scale: dict[str, Any] = field(default_factory=dict)  # of an embedder that is not ours: see cosine_scale
 
     def __post_init__(self) -> None:
         if not 0 <= self.chunk_overlap < self.chunk_size:
@@ -89,7 +92,7 @@ class Config:
     def threshold(self, mode: str, since: Callable[[dict[str, Any]], Drift]) -> ScoreThreshold:
         """The threshold of a mode; `since` is that of an engine or a state."""
         value, then = self.floors.get(mode), self.calibrations.get(mode)
-        if value is not None and (then or {}).get("scale", "") != scale_of(mode):
+        if value is not None and (then or {}).get("scale", "") != threshold_scale_of(mode):
             return ScoreThreshold(
                 None,
                 f"The threshold of {value:.4g} was set by an earlier version, whose scores were others, and is "
@@ -115,7 +118,10 @@ class Config:
         )
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        values = asdict(self)
+        if not self.cosine_scale:  # so that an earlier version can read the corpus
+            del values["cosine_scale"]
+        return json.dumps(values)
 
     @classmethod
     @functools.lru_cache(maxsize=64)  # parsed in every transaction, and nearly always the same

@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn, Unpack, cast, get_args
 
@@ -16,8 +16,9 @@ from shortlist._text import clean, did_you_mean
 from shortlist.client.addresses import is_service_address
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config, ScoreThreshold, collect_index_options, scale_of
+from shortlist.index.config import Config, ScoreThreshold, collect_index_options, threshold_scale_of
 from shortlist.index.corpus_paths import USAGE, corpus_folder
+from shortlist.index.embedders.cosine_scale import measure_once, must_measure
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
@@ -77,6 +78,8 @@ class Corpus:
         `progress` is called with the number of documents so far, and their total if it is known.
         """
         self.changes = self._engine.sync(documents, prune, progress, strict)
+        if self.path is not None and self.changes.added + self.changes.changed:
+            self._store_cosine_scale()
         return self.changes
 
     def compare(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
@@ -126,11 +129,22 @@ class Corpus:
         chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # thresholds were calibrated for the old scores
-        fresh = options | chosen | {"embedder_name": name, "dim": dim, "floors": {}, "calibrations": {}}
+        forgotten: dict[str, Any] = {"floors": {}, "calibrations": {}, "cosine_scale": {}}
+        fresh = options | chosen | forgotten | {"embedder_name": name, "dim": dim}
         self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
         self._embedders.loaded = loaded
         if chosen:
             self._embedders.store(chosen["embedder"])
+        if self.path is not None:
+            self._store_cosine_scale()
+
+    def _store_cosine_scale(self) -> None:
+        """Measure the embedder of vectors that were just written, unless that was done or it is ours."""
+        config = self.config
+        scale = None if config.cosine_scale or not must_measure(config) else measure_once(self.embedder)
+        if scale is not None:
+            values, name = asdict(scale), config.embedder_name
+            self._engine.configure(lambda now: replace(now, cosine_scale=values) if now.embedder_name == name else now)
 
     def set_threshold(self, mode: str, threshold: float | None, **facts: Any) -> None:
         """Set the abstention threshold of a mode: in "auto" a relevance, in the others a raw score. None removes it.
@@ -144,7 +158,7 @@ class Corpus:
             known.pop(mode, None)
             if threshold is not None:
                 thresholds[mode] = float(threshold)
-                known[mode] = {"scale": scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
+                known[mode] = {"scale": threshold_scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
             return replace(config, floors=thresholds, calibrations=known)
 
         self._engine.configure(change)

@@ -14,8 +14,9 @@ import numpy as np
 from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
 from shortlist.documents import Document, Passage
-from shortlist.index.config import ScoreThreshold, scale_of
+from shortlist.index.config import ScoreThreshold, threshold_scale_of
 from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.cosine_scale import CosineScale, noise_of, scale_of
 from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores, only_found
 from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, weight_of
@@ -61,7 +62,7 @@ class CorpusHits:
     @property
     def noise(self) -> float:
         """The cosine that is reached by coincidence."""
-        among_ten, growth = getattr(self.embedder, "noise", (0.0, 0.0))
+        among_ten, growth = noise_of(self.state)
         return float(among_ten + growth * math.log10(self.state.lexical.live / 10))
 
     def score_threshold(self, mode: str) -> ScoreThreshold:
@@ -106,7 +107,7 @@ class CorpusHits:
             noise=0.0 if self.is_known or not self.hits else self.noise,
             documents=self.count(),
             unknown_words=tuple(self.unknown_words()),
-            scale=scale_of(self.hits.mode),
+            scale=threshold_scale_of(self.hits.mode),
         )
 
 
@@ -125,7 +126,7 @@ class RemoteHits(CorpusHits):
         return self.facts.noise
 
     def score_threshold(self, mode: str) -> ScoreThreshold:
-        if self.facts.scale != scale_of(mode):  # a service of an earlier version, with other scores
+        if self.facts.scale != threshold_scale_of(mode):  # a service of an earlier version, with other scores
             return ScoreThreshold(None)
         return ScoreThreshold(self.facts.threshold, self.facts.doubt)
 
@@ -287,6 +288,7 @@ class _Ranked:
     query: str
     mode: Mode
     weighted: TermWeights
+    scale: CosineScale
     share: float  # of the keywords in the blend
     parts: Mapping[str, Scores]  # lexical and dense
     before: Scores  # without what was learned
@@ -304,7 +306,9 @@ class _Ranked:
             return [_or_zero(score) / self.perfect for score in self.before.at(positions).tolist()]
         lexical = self.state.lexical
         words = only_found(lexical.scores_at(self.weighted, positions))
-        meaning = self.parts["dense"].at(positions) if self.has_vectors else np.full(len(positions), -np.inf)
+        meaning = np.full(len(positions), -np.inf)
+        if self.has_vectors:
+            meaning = self.scale.apply(self.parts["dense"].at(positions))
         share = self.share if self.has_vectors else 1.0
         return list(map(_or_zero, blend(words, meaning, lexical.ideal(self.weighted), share).tolist()))
 
@@ -333,23 +337,23 @@ def _rank(
 ) -> _Ranked:
     """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     learned = find_learned(corpus, state, mode)
-    share = weights_for(state.config.embedder_name).lexical_share.of(len(weighted))
+    scale = scale_of(state) if mode != "lexical" and state.has_vectors else CosineScale()
+    share = weights_for(scale.like).lexical_share.of(len(weighted))
     scored = weighted if mode == "auto" else counted
     parts, before = score(state, terms.text, scored, mode, k, mask, share, reads_all=learned is not None)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
-    return _Ranked(state, terms.text, mode, weighted, share, parts, before, scores, learned, perfect)
+    return _Ranked(state, terms.text, mode, weighted, scale, share, parts, before, scores, learned, perfect)
 
 
 def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
     """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
-    config = ranked.state.config
     at = np.array([] if first is None else [first], dtype=np.int64)
-    dense = ranked.parts["dense"].at(at).tolist() if ranked.has_vectors else []
-    slope, shift = calibration_of(config, ranked.mode)
+    dense = ranked.scale.apply(ranked.parts["dense"].at(at)).tolist() if ranked.has_vectors else []
+    slope, shift = calibration_of(ranked.state.config, ranked.mode)
     return QueryRelevance(
-        weights_for(config.embedder_name).relevance if ranked.has_vectors else BY_WORDS,
+        weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,
         best=next(iter(ranked.blend_at(at)), 0.0),
         dense=next(map(_or_zero, dense), 0.0),
         terms=len(ranked.weighted),

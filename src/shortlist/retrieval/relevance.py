@@ -73,7 +73,7 @@ _OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))
 
 @lru_cache(maxsize=16)
 def weights_for(embedder: str) -> EmbedderWeights:
-    """The weights for an embedder."""
+    """The weights for one of our embedders, or that which another one is used like (`CosineScale.like`)."""
     return next((weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)), _OTHERS)
 
 

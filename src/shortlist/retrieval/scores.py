@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from shortlist.index.embedders.cosine_scale import scale_of
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Request, Scores
 from shortlist.index.text.query_terms import TermWeights
@@ -83,7 +83,11 @@ def score(
         return parts, _fuse(state, parts)
     if mode != "auto" or not is_dense:
         return parts, next(iter(parts.values()))
-    mix = partial(blend, ideal=state.lexical.ideal(terms), share=lexical_share)
+    scale, ideal = scale_of(state), state.lexical.ideal(terms)
+
+    def mix(lexical: Floats, dense: Floats) -> Floats:
+        return blend(lexical, scale.apply(dense), ideal, lexical_share)
+
     by_words, by_meaning = parts["lexical"], parts["dense"]
     if isinstance(by_words, AllScores) and isinstance(by_meaning, AllScores):
         return parts, AllScores(mix(by_words.scores, by_meaning.scores))

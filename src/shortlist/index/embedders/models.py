@@ -38,7 +38,9 @@ class BaseEmbedder(ABC):
     name: str
     cached = True  # encoding is slow, so vectors are cached
     static = False  # a word has the same vector in any context, so cosines miss what only keywords show
-    noise = (0.0, 0.0)  # 99 of 100 random queries stay below this cosine among ten passages; what each tenfold adds
+    # 99 of 100 random queries stay below the first cosine among ten passages, and each tenfold adds the second; None:
+    # see cosine_scale
+    noise: tuple[float, float] | None = None
     max_chars: int | None = None
     _dim: int | None = None
 
@@ -49,6 +51,9 @@ class BaseEmbedder(ABC):
     def encode_query(self, text: str) -> Vectors:
         row: Vectors = self._encode_all([text], query=True)[0]
         return row
+
+    def encode_queries(self, texts: Sequence[str]) -> Vectors:
+        return self._encode_all(texts, query=True)
 
     def encode_documents(self, texts: Sequence[str]) -> Vectors:
         return self._encode_all(texts, query=False)
@@ -239,9 +244,7 @@ def minilm() -> OnnxEmbedder:
     if folder is None:
         raise MissingExtra("minilm", "The embedder minilm")
     tokenizer = import_library("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    embedder = OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
-    embedder.noise = (0.28, 0.09)
-    return embedder
+    return OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
 
 
 def onnx_model(where: str) -> OnnxEmbedder:

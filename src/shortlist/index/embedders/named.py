@@ -118,7 +118,7 @@ class CallableEmbedder(models.BaseEmbedder):
     """A plain function of a list of texts."""
 
     def __init__(self, encode: Encode) -> None:
-        self._call = encode
+        self.function = encode
         given = getattr(encode, "name", None)
         while isinstance(encode, functools.partial):
             encode = encode.func
@@ -127,7 +127,7 @@ class CallableEmbedder(models.BaseEmbedder):
         self._dim = self.dim
 
     def _encode(self, texts: list[str], *, query: bool) -> Any:
-        return self._call(texts)
+        return self.function(texts)
 
 
 class WordLlamaEmbedder(models.BaseEmbedder):
