@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shortlist._plain import Plain
 from shortlist.documents import Document, Metadata, Passage
+from shortlist.errors import rename_keyword
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,8 +166,25 @@ class MergeFacts(Plain):
 
 Selector = Callable[[list[Hit]], list[Hit]]
 Filter = Mapping[str, Any]
-MinScore = float | Literal["auto"] | None
+MinRelevance = float | Literal["auto"] | None
 Loader = Callable[[Metadata], str | None]
+
+
+class RawScore(float):
+    """A threshold of the raw scores of a mode in place of a relevance: what the former option `min_score` means.
+
+    In the mode "auto", whose scores are relevances, it is compared with the relevance.
+    """
+
+
+def to_raw_score(min_score: Any) -> Any:
+    """A former `min_score` as a `min_relevance`; "auto" and None mean the same as before."""
+    is_number = isinstance(min_score, int | float) and not isinstance(min_score, bool)
+    return RawScore(min_score) if is_number else min_score
+
+
+accept_min_score = rename_keyword("min_score", "min_relevance", convert=to_raw_score)
+"""Lets a function accept `min_score`, the former name of `min_relevance`."""
 
 
 @dataclass(frozen=True, slots=True)

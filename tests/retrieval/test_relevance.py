@@ -68,8 +68,8 @@ def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:
 
 def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstention_explains_itself() -> None:
     corpus = build(TOOLS, in_memory=True)
-    assert not discover(corpus, "send money back to a card", min_score="auto").abstained
-    found = discover(corpus, "which customer painted the sistine chapel", min_score="auto")
+    assert not discover(corpus, "send money back to a card", min_relevance="auto").abstained
+    found = discover(corpus, "which customer painted the sistine chapel", min_relevance="auto")
     assert found.abstained
     assert found.signals["min_relevance"] == THRESHOLD
     near = found.signals["near_misses"]
@@ -78,7 +78,7 @@ def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstentio
     assert found.signals["searched"] == {corpus.name: 3}
     assert found.signals["unknown_words"] == ["chapel", "painted", "sistine"]
     assert any("'sistine'" in advice for advice in found.signals["try"])
-    assert not discover(corpus, "which customer painted the sistine chapel", min_score=None).abstained
+    assert not discover(corpus, "which customer painted the sistine chapel", min_relevance=None).abstained
 
 
 def hit(name: str, text: str, score: float) -> Hit:

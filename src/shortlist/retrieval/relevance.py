@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from shortlist.index.config import Config
 
-# The built-in threshold: `min_score="auto"` abstains below this relevance unless the corpus has a calibrated threshold.
+# The built-in threshold: `min_relevance="auto"` abstains below this, unless the corpus has a calibrated threshold.
 THRESHOLD = 0.26
 
 # Added to the log odds if the query names a service that no document mentions.

@@ -26,7 +26,7 @@ def test_discover_shows_what_was_selected_why_and_what_was_not(shop: Shell) -> N
 
 
 def test_discover_that_abstains_shows_the_threshold_and_the_closest_matches(shop: Shell) -> None:
-    done = shop("discover", "shop", "refund", "--min-score", "0.99")
+    done = shop("discover", "shop", "refund", "--min-relevance", "0.99")
     assert done.code == 3
     assert done.out.startswith("Nothing fits.\n")
     assert "0.99" in done.out

@@ -73,7 +73,7 @@ test("a query is unknown if the service abstained before it compared a score", (
 
 test("the controls are those that the strategy takes", () => {
   const controls = discoverView.listControls({ ...DEFAULTS, strategy: "top_k" });
-  assert.deepEqual(controls, ["filters", "mode", "k", "strategy", "max_k", "min_score"]);
+  assert.deepEqual(controls, ["filters", "mode", "k", "strategy", "max_k", "min_relevance"]);
 });
 
 test("an excerpt starts shortly before the first matched word", () => {

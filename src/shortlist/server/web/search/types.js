@@ -16,7 +16,7 @@
  * @property {number} rel
  * @property {number} max_k
  * @property {number} gap_ratio
- * @property {number} min_score
+ * @property {number} min_relevance
  * @property {number} temperature
  * @property {number} cutoff
  * @property {boolean} [ignore_zero]
