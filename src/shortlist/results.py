@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["auto", "lexical", "dense", "hybrid"]
 Level = Literal["metadata", "body", "bundled"]
+Confidence = Literal["high", "low"]
 Support = Literal["quoted", "supported", "unsupported"]
 
 
@@ -260,7 +261,7 @@ class Disclosure(Plain):
 class Discovery(Plain):
     """The result of `discover`: the selected documents, disclosed, or an abstention, always with the reason."""
 
-    _shown = "query mode abstained reason signals results"
+    _shown = "query mode abstained reason confidence confidence_reason signals results"
 
     query: str
     """What was searched for."""
@@ -274,6 +275,10 @@ class Discovery(Plain):
     """The numbers behind the decision; of an abstention also the closest matches and what to try."""
     candidates: Hits
     """The hits among which was selected, best first."""
+    confidence: Confidence = "high"
+    """Whether it is clear that the results match, or that nothing does: "low" if the best document may match."""
+    confidence_reason: str = ""
+    """The relevance that the confidence is based on, in words."""
 
     @property
     def abstained(self) -> bool:
@@ -288,7 +293,10 @@ class Discovery(Plain):
         """The discovery whose `to_dict` this is; its candidates have what `Hit.brief` has of them, or all."""
         hits = {"hits": data["candidates"], "query": data["query"], "mode": data["mode"], "note": ""}
         results = [Disclosure.from_dict(item) for item in data["results"]]
-        return cls(data["query"], data["mode"], results, data["reason"], data["signals"], Hits.from_dict(hits))
+        confidence = {name: data[name] for name in ("confidence", "confidence_reason") if name in data}
+        return cls(
+            data["query"], data["mode"], results, data["reason"], data["signals"], Hits.from_dict(hits), **confidence
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,7 @@ def test_e6_the_first_example_runs_as_it_is_written(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.filterwarnings("ignore:min_score is deprecated")
 def test_e7_the_examples_of_evaluation_run_as_they_are_written() -> None:
     names: dict[str, Any] = {"ir": shortlist, "source": CorpusSource.from_skills()}
     names["corpus"] = build(names["source"], embedder="light")

@@ -26,6 +26,7 @@ from shortlist import (
 )
 from shortlist.results import Mode
 from shortlist.retrieval.disclose import LONGEST_LINE
+from shortlist.retrieval.relevance import CLEAR, UNLIKELY
 
 MODES = get_args(Mode)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -330,7 +331,9 @@ def test_the_same_question_gets_the_same_answer(shop: Corpus) -> None:
 def test_a_discovery_becomes_plain_json(light: Corpus, query: str, level: Any) -> None:
     found = discover(light, query, level=level, min_relevance="auto")
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(written) == ["query", "mode", "abstained", "reason", "signals", "results", "candidates"]
+    assert list(written) == [
+        "query", "mode", "abstained", "reason", "confidence", "confidence_reason", "signals", "results", "candidates",
+    ]  # fmt: skip
     assert written["results"] == [item.to_dict() for item in found.results]
     assert written["candidates"] == [
         {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
@@ -394,3 +397,25 @@ def test_letters_that_mean_nothing_are_not_committed_to_by_any_embedder() -> Non
     for embedder in ("light", "default", "tools", "none"):
         corpus = shortlist.build(texts, in_memory=True, embedder=embedder)
         assert shortlist.discover(corpus, "xyzzy plugh").results == []
+
+
+# Confidence
+
+
+def test_a_discovery_says_how_sure_it_is_and_why(light: Corpus) -> None:
+    sure = discover(light, "refund_payment")
+    assert (sure.confidence, sure.abstained) == ("high", False)
+    vague = "something unknown about a customer somewhere"
+    relevances = [hit.relevance or 0.0 for hit in search(light, vague)]
+    unsure = discover(light, vague, min_relevance=0.0)
+    assert UNLIKELY <= max(relevances) < CLEAR
+    assert (unsure.confidence, unsure.abstained) == ("low", False)
+    assert f"may fit: its relevance is {max(relevances):.2f}" in unsure.confidence_reason
+    refused = discover(light, vague, min_relevance=CLEAR)
+    assert (refused.confidence, refused.abstained) == ("low", True)
+    assert refused.confidence_reason.endswith(f"near the threshold of {CLEAR:g}.")
+    assert any(hit.name in refused.confidence_reason for hit in refused.candidates)
+    nothing = discover(light, "xyzzy plugh", "lexical")
+    assert (nothing.confidence, nothing.confidence_reason) == ("high", "No document matches.")
+    data = unsure.to_dict()
+    assert (data["confidence"], data["confidence_reason"]) == ("low", unsure.confidence_reason)

@@ -13,11 +13,14 @@ from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
 from shortlist.retrieval.relevance import (
     BY_WORDS,
+    CLEAR,
     FITTED_WEIGHTS,
     OTHER_SERVICE,
     THRESHOLD,
+    UNLIKELY,
     Relevance,
     Share,
+    describe_confidence,
     probability,
     weights_for,
 )
@@ -119,3 +122,27 @@ def test_a_query_that_names_another_service_has_lower_odds() -> None:
     (common,), (service,) = search(corpus, "the parcel in notion"), search(corpus, "the parcel in Notion")
     odds = [(hit.relevance or 0) / (1 - (hit.relevance or 0)) for hit in (common, service)]
     assert np.log(odds[1]) == pytest.approx(np.log(odds[0]) + OTHER_SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("best", "abstained", "confidence", "words"),
+    [
+        (CLEAR, False, "high", "The relevance of refund is 0.50, and a match is clear from 0.5 on."),
+        (CLEAR - 0.01, False, "low", "refund may fit: its relevance is 0.49, and a match is clear from 0.5 on."),
+        (UNLIKELY - 0.01, False, "low", "refund probably does not fit"),
+        (UNLIKELY, True, "low", "refund may fit: its relevance is 0.12, near the threshold of 0.26."),
+        (UNLIKELY - 0.01, True, "high", "The highest relevance, 0.11, is below 0.12"),
+        (None, True, "high", "No document matches."),
+        (None, False, "low", "not known"),
+    ],
+)
+def test_between_unlikely_and_clear_confidence_is_low(
+    best: float | None, abstained: bool, confidence: str, words: str
+) -> None:
+    found, reason = describe_confidence("refund", best, abstained=abstained, threshold=0.26)
+    assert found == confidence
+    assert words in reason
+
+
+def test_the_threshold_is_between_unlikely_and_clear() -> None:
+    assert UNLIKELY < THRESHOLD < CLEAR

@@ -68,6 +68,30 @@ def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service
     expect(page.locator(".hits .kept")).to_have_count(0)
 
 
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_selection_that_may_not_be_right_has_a_label_with_the_reason(
+    service: Service, visit: Visitor, width: int
+) -> None:
+    low = discovered(service, query="play some music for the customer", min_relevance=0.4)
+    assert low["confidence"] == "low"
+    page = visit(service.url, "#/search?min_relevance=0.4&q=play+some+music+for+the+customer")
+    page.set_viewport_size({"width": width, "height": 900})
+    doubt = page.locator(".doubt")
+    expect(doubt).to_have_text(f"Not sure {low['confidence_reason']}")
+    expect(doubt).to_be_in_viewport()
+    box, row = doubt.bounding_box(), page.locator(".hits").bounding_box()
+    assert box
+    assert row
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= row["y"]  # above the results
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.goto(f"{service.url}/#/search?q=refund_payment")
+    assert discovered(service, query="refund_payment")["confidence"] == "high"
+    expect(page.locator(".hits .kept").first).to_be_visible()
+    expect(doubt).to_be_hidden()
+
+
 def test_every_built_corpus_can_be_searched(service: Service, visit: Visitor) -> None:
     page = visit(service.url)
     chooser = page.get_by_role("combobox", name="Corpus")

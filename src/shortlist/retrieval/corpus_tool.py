@@ -13,6 +13,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import AgentTool
 from shortlist.results import Filter, Level, Loader, MinRelevance, Mode, Selector, accept_min_score
+from shortlist.retrieval.agent_actions import describe_doubt
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, STRATEGY, TEMPERATURE, SearchOptions
 
@@ -69,6 +70,7 @@ def as_tool(
             "query": query,
             "abstained": found.abstained,
             "reason": found.reason,
+            **describe_doubt(found),
             "results": [item.to_dict() for item in found.results],
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }

@@ -16,6 +16,7 @@ from shortlist.index.engine import State
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
 from shortlist.results import (
+    Confidence,
     Discovery,
     Filter,
     Hit,
@@ -44,7 +45,7 @@ from shortlist.retrieval.options import (
     SelectKeywords,
     combine_options,
 )
-from shortlist.retrieval.relevance import THRESHOLD
+from shortlist.retrieval.relevance import THRESHOLD, describe_confidence
 from shortlist.retrieval.search import open_query
 from shortlist.retrieval.select import explain_relevance, explain_score, is_built_in, select
 from shortlist.sources.tools.tool_catalogs import describe_tool
@@ -85,7 +86,8 @@ def discover(
     Abstains if the highest relevance is below `min_relevance`, a number from 0 to 1, in every mode. With "auto", each
     corpus uses the threshold calibrated for it and the mode, or else the built-in one; with None it never abstains
     while anything matches. `signals` of an abstention has the closest matches, what was searched and what to try.
-    `progress` is passed to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and
+    `confidence` is "low" if it is not clear that the best document matches, or that nothing does. `progress` is passed
+    to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and
     `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object, except
     `loader`, `roots` and `progress`.
     """
@@ -107,7 +109,20 @@ def discover(
     chosen, candidates = find(corpus, query, options, progress=progress, reads_all=level != "metadata")
     shown = disclose(chosen, level, loader=loader, roots=roots)
     shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
-    return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
+    confidence = _rate_confidence(chosen, candidates)
+    return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates, *confidence)
+
+
+def _rate_confidence(chosen: Selection, candidates: Hits) -> tuple[Confidence, str]:
+    """How sure the selection is, by its best hit or, without one, by the closest candidate."""
+    hits = chosen.selected or candidates
+    best = max(hits, key=lambda hit: hit.relevance or 0.0, default=None)
+    return describe_confidence(
+        best.name if best else "",
+        best.relevance if best else None,
+        abstained=chosen.abstained,
+        threshold=chosen.signals.get("min_relevance"),
+    )
 
 
 def _needs(hit: Hit) -> tuple[str, ...]:

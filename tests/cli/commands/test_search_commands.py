@@ -49,6 +49,6 @@ def test_min_score_is_accepted_with_a_line_on_stderr_and_keeps_its_meaning(shop:
     assert shop(*lexical, "--min-score", "1000", "--quiet").err == ""
     auto = shop("discover", "shop", "refund a payment", "--min-score", "0.99", "--json")
     assert auto.json == shop("discover", "shop", "refund a payment", "--min-relevance", "0.99", "--json").json
-    both = shop(*lexical, "--min-relevance", "0.5", "--min-score", "2")
+    both = shop("discover", "shop", "refund", "--min-relevance", "0.5", "--min-score", "2")
     assert (both.code, "cannot be combined" in both.err) == (2, True)
     assert "min-score" not in shop("discover", "--help").out

@@ -62,6 +62,7 @@ export function describeDiscovery(found, query) {
     formatTick: (value) => formatNumber(value, 3),
     isUnknown: found.abstained && rows.length > 0 && !("top_score" in signals), // refused before any score was compared
     reason: found.reason + advice,
+    doubt: found.confidence === "low" ? found.confidence_reason : "",
   };
 }
 

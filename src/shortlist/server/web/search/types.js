@@ -55,6 +55,7 @@
  * @property {Gauge[]} gauges
  * @property {(value: number) => string} formatTick
  * @property {string} reason
+ * @property {string} [doubt] why it is not clear that the selection is right
  * @property {boolean} [isUnknown] whether nothing is known about the query
  */
 
