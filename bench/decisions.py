@@ -24,7 +24,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "adaptive": {},
     "conservative": {"strategy": "conservative"},
     "top 5": {"max_k": 5},
-    "adaptive, no threshold": {"min_score": None},
+    "adaptive, no threshold": {"min_relevance": None},
 }
 COLUMNS = ("first", "among", "results", "characters", "lost", "refused")
 

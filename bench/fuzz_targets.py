@@ -627,7 +627,7 @@ HTTP = [
     b"POST /switch-document-file\n" + _JSON + b'{"file": "tools.json"}',
     *(b"POST /v1/corpora/catalog/%s\n%s%s" % (route, _JSON, body) for route, body in (
         (b"search", _SEARCH),
-        (b"discover", b'{"query": "refund", "strategy": "gap", "max_k": 3, "rel": 0.5, "min_score": null}'),
+        (b"discover", b'{"query": "refund", "strategy": "gap", "max_k": 3, "rel": 0.5, "min_relevance": null}'),
         (b"explain", b'{"query": "refund", "id": "track", "k": 2}'),
         (b"disclose", b'{"ids": ["refund", "no"], "level": "brief"}'),
         (b"feedback", b'{"query": "refund", "id": "refund", "outcome": "used", "shown": ["track"], "session": "s"}'),

@@ -61,7 +61,17 @@ DOCUMENTS = st.builds(
 )  # fmt: skip
 PROBLEMS = st.builds(Problem, TEXTS, TEXTS, TEXTS)
 CHANGES = st.builds(Changes, COUNTS, COUNTS, COUNTS, COUNTS, tuples(PROBLEMS), COUNTS, tuples(TEXTS))
-DISCOVERIES = st.builds(Discovery, TEXTS, TEXTS, few(DISCLOSURES), TEXTS, METADATA, HIT_LISTS)
+DISCOVERIES = st.builds(
+    Discovery,
+    TEXTS,
+    TEXTS,
+    few(DISCLOSURES),
+    TEXTS,
+    METADATA,
+    HIT_LISTS,
+    st.sampled_from(["high", "low"]),
+    TEXTS,
+)
 SELECTIONS = st.builds(Selection, few(HITS), TEXTS, METADATA)
 
 

@@ -1,4 +1,4 @@
-"""The error tree. Every message says what is wrong and how to fix it.
+"""The error tree, whose messages say what is wrong and how to fix it, and the warning of a former name.
 
 ShortlistError
 ├── InputError (ValueError)        an invalid argument: unknown mode, operator, strategy, level
@@ -20,9 +20,15 @@ ShortlistError
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
-from collections.abc import Iterator
-from typing import Any
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class ShortlistError(Exception):
@@ -112,3 +118,37 @@ class CorpusDamaged(CorpusError):
 
 class EngineError(CorpusError):
     """A cluster cannot be reached, is too slow, has lost shards, or refuses."""
+
+
+def rename_keyword(
+    former: str, name: str, *, default: Any = "auto", convert: Callable[[Any], Any] = lambda value: value
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function accept the former name of a keyword argument, with a DeprecationWarning.
+
+    `default` is the value of the argument that counts as not given, `convert` turns a former value into one of now.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*arguments: P.args, **options: P.kwargs) -> R:
+            if former in options:
+                value = options.pop(former)
+                if options.get(name, default) != default:
+                    raise InputError(
+                        f"{former}={value!r} was passed beside {name}. Leave out {former}, its former name."
+                    )
+                _warn(f"{former} is deprecated. Use {name}.")
+                options[name] = convert(value)
+            return function(*arguments, **options)
+
+        return call
+
+    return decorate
+
+
+def _warn(text: str) -> None:
+    """Warn at the first line outside of this package, which is the one to change."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "shortlist":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, DeprecationWarning, stacklevel=level)

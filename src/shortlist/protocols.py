@@ -14,7 +14,7 @@ from shortlist._limits import check_canceled
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
-    from shortlist.results import Filter, Loader, MinScore, Mode, Selector, Vectors
+    from shortlist.results import Filter, Loader, MinRelevance, Mode, Selector, Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ToolKeywords(RuleKeywords, total=False):
     mode: Mode
     filter: Filter | None
     strategy: str | Selector
-    min_score: MinScore
+    min_relevance: MinRelevance
     loader: Loader | None
     roots: Sequence[str | Path] | None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shortlist._plain import Plain
 from shortlist.documents import Document, Metadata, Passage
+from shortlist.errors import rename_keyword
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["auto", "lexical", "dense", "hybrid"]
 Level = Literal["metadata", "body", "bundled"]
+Confidence = Literal["high", "low"]
 Support = Literal["quoted", "supported", "unsupported"]
 
 
@@ -167,8 +169,25 @@ class MergeFacts(Plain):
 
 Selector = Callable[[list[Hit]], list[Hit]]
 Filter = Mapping[str, Any]
-MinScore = float | Literal["auto"] | None
+MinRelevance = float | Literal["auto"] | None
 Loader = Callable[[Metadata], str | None]
+
+
+class RawScore(float):
+    """A threshold of the raw scores of a mode in place of a relevance: what the former option `min_score` means.
+
+    In the mode "auto", whose scores are relevances, it is compared with the relevance.
+    """
+
+
+def to_raw_score(min_score: Any) -> Any:
+    """A former `min_score` as a `min_relevance`; "auto" and None mean the same as before."""
+    is_number = isinstance(min_score, int | float) and not isinstance(min_score, bool)
+    return RawScore(min_score) if is_number else min_score
+
+
+accept_min_score = rename_keyword("min_score", "min_relevance", convert=to_raw_score)
+"""Lets a function accept `min_score`, the former name of `min_relevance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +263,7 @@ class Disclosure(Plain):
 class Discovery(Plain):
     """The result of `discover`: the selected documents, disclosed, or an abstention, always with the reason."""
 
-    _shown = "query mode abstained reason signals results"
+    _shown = "query mode abstained reason confidence confidence_reason signals results"
 
     query: str
     """What was searched for."""
@@ -258,6 +277,10 @@ class Discovery(Plain):
     """The numbers behind the decision; of an abstention also the closest matches and what to try."""
     candidates: Hits
     """The hits among which was selected, best first."""
+    confidence: Confidence = "high"
+    """Whether it is clear that the results match, or that nothing does: "low" if the best document may match."""
+    confidence_reason: str = ""
+    """The relevance that the confidence is based on, in words."""
 
     @property
     def abstained(self) -> bool:
@@ -272,7 +295,10 @@ class Discovery(Plain):
         """The discovery whose `to_dict` this is; its candidates have what `Hit.brief` has of them, or all."""
         hits = {"hits": data["candidates"], "query": data["query"], "mode": data["mode"], "note": ""}
         results = [Disclosure.from_dict(item) for item in data["results"]]
-        return cls(data["query"], data["mode"], results, data["reason"], data["signals"], Hits.from_dict(hits))
+        confidence = {name: data[name] for name in ("confidence", "confidence_reason") if name in data}
+        return cls(
+            data["query"], data["mode"], results, data["reason"], data["signals"], Hits.from_dict(hits), **confidence
+        )
 
 
 @dataclass(frozen=True, slots=True)

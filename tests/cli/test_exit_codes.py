@@ -24,6 +24,8 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["search", "shop", "query", "--filter", "nonsense"], 2, "'nonsense' is neither key=value nor JSON"),
     (["search", "shop", "query", "--filter", "{"], 2, "not valid JSON"),
     (["search", "shop", "query", "--filter", '{"a": {"$like": 1}}'], 1, "Unknown filter operator '$like'"),
+    (["discover", "shop", "query", "--min-relevance", "high"], 2, "'high' is not a number from 0 to 1, auto or none"),
+    (["discover", "shop", "query", "--min-relevance", "2"], 2, "'2' is not a number from 0 to 1, auto or none"),
     (["discover", "shop", "query", "--min-score", "high"], 2, "'high' is not a number, auto or none"),
     (["discover", "shop", "query", "--strategy", "luck"], 2, "'--strategy': 'luck' is not one of 'adaptive', "),
     (["read", "shop", "no-such-tool"], 1, "has no document 'no-such-tool'"),

@@ -38,7 +38,7 @@ def test_search_returns_the_hits_of_the_library(call: Call, query: str, options:
     [
         ("how do I get my money back", {"level": "body"}),
         ("laptops", {"level": "body", "max_k": 2, "mode": "lexical"}),
-        ("money back", {"strategy": "rel_threshold", "rel": 0.1, "min_score": None}),
+        ("money back", {"strategy": "rel_threshold", "rel": 0.1, "min_relevance": None}),
         ("launch a moon rocket", {}),
     ],
 )

@@ -139,7 +139,7 @@ BAD = [
     ("POST", "/v1/corpora/catalog/search", {"query": "x", "mode": "guess"}),
     ("POST", "/v1/corpora/catalog/search", {"query": "x", "filter": {"a": {"$near": 1}}}),
     ("POST", "/v1/corpora/catalog/discover", {"query": "x", "strategy": "best"}),
-    ("POST", "/v1/corpora/catalog/discover", {"query": "x", "min_score": "low"}),
+    ("POST", "/v1/corpora/catalog/discover", {"query": "x", "min_relevance": "low"}),
     *(("POST", "/v1/corpora/catalog/ask", {"question": "x", **wrong}) for wrong in INVALID_QUESTIONS),
     *(("POST", "/v1/corpora/catalog/eval", {"cases": "", **wrong}) for wrong in INVALID_EVALUATIONS),
     ("POST", "/v1/corpora/catalog/lint", {"k": 0}),

@@ -67,12 +67,12 @@ def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop:
     assert shop.info()["floors"] == {"lexical": found.floor}
     kept = shop.config.calibrations["lexical"]
     assert (kept["youden_j"], kept["in_scope"], kept["documents"], kept["embedder"]) == (1.0, 3, 5, "none")
-    assert shortlist.discover(shop, "left luggage", mode="lexical", min_score="auto").abstained
-    answered = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_score="auto")
+    assert shortlist.discover(shop, "left luggage", mode="lexical", min_relevance="auto").abstained
+    answered = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_relevance="auto")
     assert [item.id for item in answered.results] == ["track"]
     assert "floor" not in answered.signals
     shop.add([shortlist.Document("gift", "wrap_gift", "wrap it in paper")])
-    stale = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_score="auto")
+    stale = shortlist.discover(shop, "where is the parcel right now", mode="lexical", min_relevance="auto")
     assert "5 documents, and 20% of it has changed since" in stale.signals["floor"]
 
 

@@ -7,27 +7,31 @@ import pytest
 import shortlist
 from shortlist import Corpus, InputError
 from shortlist.eval import evaluate_discovery
+from shortlist.results import RawScore
 from shortlist.retrieval.relevance import THRESHOLD
 from tests.eval.conftest import CASES
 
 
 @pytest.mark.parametrize(
-    ("min_score", "calibrated", "threshold"),
+    ("min_relevance", "calibrated", "threshold"),
     [
         ("auto", None, f"a relevance of {THRESHOLD:g} (built-in)"),
         ("auto", 1000.0, "a score of 1000 (calibrated)"),
-        (1000.0, None, "a score of 1000 (given)"),
+        (RawScore(1000.0), None, "a score of 1000 (given)"),
+        (1.0, None, "a relevance of 1 (given)"),
         (None, 1000.0, "none"),
     ],
 )
 def test_a_report_has_the_threshold_and_the_outcomes_without_it(
-    shop: Corpus, min_score: Any, calibrated: float | None, threshold: str
+    shop: Corpus, min_relevance: Any, calibrated: float | None, threshold: str
 ) -> None:
     shop.set_threshold("lexical", calibrated)
-    report = evaluate_discovery(shop, CASES, mode="lexical", min_score=min_score)
+    report = evaluate_discovery(shop, CASES, mode="lexical", min_relevance=min_relevance)
     assert report.threshold == threshold
-    assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_score=None).taxonomy
-    assert (report.taxonomy == report.taxonomy_without_threshold) == ("1000" not in threshold)
+    assert report.taxonomy_without_threshold == evaluate_discovery(shop, CASES, "lexical", min_relevance=None).taxonomy
+    assert (report.taxonomy == report.taxonomy_without_threshold) == (
+        "given" not in threshold and "calibrated" not in threshold
+    )
     assert report.to_dict()["threshold"] == threshold
 
 
@@ -41,7 +45,7 @@ def test_the_thresholds_of_several_corpora_are_listed_by_name_if_they_differ(sho
 
 
 def test_decisions_are_those_of_discover(shop: Corpus) -> None:
-    options = {"mode": "lexical", "strategy": "conservative", "max_k": 2, "rel": 0.2, "min_score": 0.5}
+    options = {"mode": "lexical", "strategy": "conservative", "max_k": 2, "rel": 0.2, "min_relevance": 0.3}
     report = evaluate_discovery(shop, CASES, **options)  # type: ignore[arg-type]
     for one in report.outcomes:
         found = shortlist.discover(shop, one.case.query, **options)  # type: ignore[arg-type]

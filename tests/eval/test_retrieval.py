@@ -41,14 +41,14 @@ def test_measures_are_means_over_the_cases_that_have_gold(shop: Corpus) -> None:
 
 
 def test_a_floor_turns_what_was_found_into_a_false_abstention(shop: Corpus) -> None:
-    report = evaluate_discovery(shop, CASES, mode="lexical", min_score=1000.0)
+    report = evaluate_discovery(shop, CASES, mode="lexical", min_relevance=1.0)
     assert [one.outcome for one in report.outcomes][:2] == ["false_abstention"] * 2
     assert report.taxonomy["abstention_ok"] == 2
     why = report.outcomes[0].why
     assert why is not None
-    assert why.cut.endswith("is below the threshold of 1000.")
+    assert why.cut.endswith("is below the threshold of 1.")
     shop.set_threshold("lexical", 1000.0)
-    kept = evaluate_discovery(shop, CASES, mode="lexical", min_score="auto")
+    kept = evaluate_discovery(shop, CASES, mode="lexical", min_relevance="auto")
     assert kept.taxonomy == report.taxonomy
 
 

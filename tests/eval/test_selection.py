@@ -9,6 +9,7 @@ import shortlist
 from shortlist import Corpus, Hit, InputError
 from shortlist.eval import Case, evaluate_selection, sweep_selector
 from shortlist.eval.selection import MEASURES, Point, Sweep
+from shortlist.results import to_raw_score
 from tests.eval.conftest import CASES
 
 
@@ -44,7 +45,7 @@ def test_the_commit_rate_leaves_out_what_retrieval_did_not_bring(shop: Corpus) -
 
 
 def test_choices_are_those_of_discover(shop: Corpus) -> None:
-    options = {"strategy": "conservative", "mode": "lexical", "min_score": 0.4, "max_k": 2, "rel": 0.3}
+    options = {"strategy": "conservative", "mode": "lexical", "min_relevance": 0.4, "max_k": 2, "rel": 0.3}
     report = evaluate_selection(shop, CASES, **options)  # type: ignore[arg-type]
     for one in report.choices:
         found = shortlist.discover(shop, one.case.query, **options)  # type: ignore[arg-type]
@@ -65,7 +66,7 @@ def test_a_sweep_gives_for_every_setting_what_evaluating_it_gives(shop: Corpus) 
     )
     assert len(sweep.points) == 8
     for point in sweep.points:
-        how: dict[str, Any] = {"max_k": point.max_k, "rel": point.rel, "min_score": point.min_score}
+        how: dict[str, Any] = {"max_k": point.max_k, "rel": point.rel, "min_relevance": to_raw_score(point.min_score)}
         report = evaluate_selection(shop, CASES, "conservative", mode="lexical", **how)
         assert point.measures == pytest.approx({name: report.measures[name] for name in MEASURES})
 

@@ -42,7 +42,7 @@ class TestLangChain:
         retriever = self.hook.ShortlistRetriever
         filtered = retriever(corpus, filter={"access": "write"}, mode="lexical")
         assert [one.id for one in filtered.invoke("parcel")] == ["send"]
-        assert retriever(corpus, min_score=5.0).invoke("parcel") == []
+        assert retriever(corpus, min_relevance=1.0).invoke("parcel") == []
         assert [one.page_content for one in retriever(["one cat", "two dogs"]).invoke("dog")] == ["two dogs"]
 
     def test_the_retriever_returns_passages_where_documents_are_long(self, corpus: Corpus) -> None:
@@ -52,7 +52,7 @@ class TestLangChain:
         assert len(passage.page_content) <= 800 < len(LONG)
         assert "topic55." in passage.page_content
         assert passage.id == f"book#{passage.metadata['locator']}"
-        assert self.hook.ShortlistRetriever(corpus, passages=True, min_score=5.0).invoke("topic55") == []
+        assert self.hook.ShortlistRetriever(corpus, passages=True, min_relevance=1.0).invoke("topic55") == []
 
     def test_the_tool_returns_text_for_a_model_and_data_for_a_program(self, corpus: Corpus) -> None:
         tool = self.hook.ShortlistTool(corpus, name="search_shop", filter={"access": "read"})

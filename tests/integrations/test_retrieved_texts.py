@@ -28,7 +28,7 @@ def test_a_passage_is_a_part_of_its_document_and_has_an_id_of_its_own(corpus: Co
 @pytest.mark.parametrize("passages", [False, True])
 def test_without_a_match_there_are_none(corpus: Corpus, passages: bool) -> None:
     assert Texts(corpus, passages=passages).find("xyzzy plugh") == []
-    assert Texts(corpus, passages=passages, min_score=5.0).find("parcel") == []
+    assert Texts(corpus, passages=passages, min_relevance=1.0).find("parcel") == []
 
 
 def test_an_invalid_option_is_an_error_at_once(corpus: Corpus) -> None:

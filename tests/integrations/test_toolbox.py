@@ -192,7 +192,7 @@ def test_a_calibrated_floor_makes_it_abstain() -> None:
     found = Toolbox(corpus).find({"query": "something with a parcel"})
     assert found.tools == []
     assert "below the threshold of 0.99" in found.reason
-    assert names(Toolbox(corpus, min_score=None), "parcel") == ["track"]
+    assert names(Toolbox(corpus, min_relevance=None), "parcel") == ["track"]
 
 
 def test_several_corpora_are_searched_together() -> None:

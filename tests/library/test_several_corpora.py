@@ -69,20 +69,20 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     best = search(tea, "green")[0].score
     tea.set_threshold("auto", best + 0.001)
     coffee.set_threshold("auto", 0.01)
-    found = discover(shelf, "green", min_score="auto")
+    found = discover(shelf, "green", min_relevance="auto")
     assert {item.corpus for item in found.results} == {"coffee"}
     assert found.signals["left_out"] == {
         "tea": f"The best score, {best:.4g} (green), is below the threshold of {best + 0.001:.4g}."
     }
     coffee.set_threshold("auto", 1.0)
-    found = discover(shelf, "green", min_score="auto")
+    found = discover(shelf, "green", min_relevance="auto")
     assert found.abstained
     assert found.reason.startswith("No match in any of 2 corpora. coffee: The best score")
     assert len(found.candidates) > 0
 
 
 def test_a_floor_given_as_a_number_is_that_of_all(shelf: Any) -> None:
-    assert "is below the threshold of 0.999" in discover(shelf, "green", min_score=0.999).reason
+    assert "is below the threshold of 0.999" in discover(shelf, "green", min_relevance=0.999).reason
 
 
 def test_a_corpus_that_knows_nothing_of_the_query_is_left_out(shelf: Any) -> None:

@@ -125,6 +125,7 @@ def test_e6_the_first_example_runs_as_it_is_written(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("project")
+@pytest.mark.filterwarnings("ignore:min_score is deprecated")
 def test_e7_the_examples_of_evaluation_run_as_they_are_written() -> None:
     names: dict[str, Any] = {"ir": shortlist, "source": CorpusSource.from_skills()}
     names["corpus"] = build(names["source"], embedder="light")
@@ -516,7 +517,7 @@ def test_e6_discover_has_one_default_everywhere(query: str, capsys: pytest.Captu
     build("skills").close()
     found = discover("skills", query)
     expected = (found.abstained, [item.id for item in found.results])
-    explicit = discover("skills", query, strategy="adaptive", min_score="auto", max_k=None)
+    explicit = discover("skills", query, strategy="adaptive", min_score="auto", max_k=None)  # type: ignore[call-arg]
     assert (explicit.abstained, [item.id for item in explicit.results]) == expected
     capsys.readouterr()
     run(["discover", "skills", query, "--json"])
@@ -536,8 +537,8 @@ def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match()
     with build(TOOLS, in_memory=True, embedder="none") as corpus:
         corpus.set_threshold("auto", 1000.0)
         assert discover(corpus, "deploy zxqv").abstained
-        assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"
-        assert discover(corpus, "zxqv", min_score=None).abstained
+        assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"  # type: ignore[call-arg]
+        assert discover(corpus, "zxqv", min_score=None).abstained  # type: ignore[call-arg]
 
 
 @pytest.mark.usefixtures("project")

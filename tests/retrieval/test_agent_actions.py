@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import shortlist
-from shortlist import Corpus, CorpusNotFound, CorpusSource, InputError
+from shortlist import Corpus, CorpusNotFound, CorpusSource, Document, InputError
 from shortlist.library.opening import Searchable, open_states
-from shortlist.results import Mode
+from shortlist.results import Discovery, Hits, Mode
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.agent_actions import name_of
 from shortlist.retrieval.corpus_hits import retrieve as retrieve_in
@@ -212,3 +212,16 @@ def test_e5_an_agent_reads_no_file_of_the_project_through_the_metadata_of_a_docu
     monkeypatch.chdir(tmp_path)
     shown = agent_actions.read({"a": {"text": "A ferry.", "path": "secret.txt"}}, "a")
     assert (shown["text"], "outside" in shown["note"]) == ("A ferry.", True)
+
+
+def test_an_agent_learns_that_a_result_may_not_fit_and_what_to_do() -> None:
+    tools = [Document("refund", "refund", "Send money back to a card.", kind="tool")]
+    sure = agent_actions.find(tools, "refund: send money back to a card")
+    assert sure["confidence"] == "high"
+    assert "confidence_reason" not in sure  # every word costs tokens
+    unsure = agent_actions.describe_doubt(Discovery("q", "auto", [], "", {}, Hits(), "low", "refund may fit."))
+    reason = "refund may fit. Search again in other words, or ask the user."
+    assert unsure == {"confidence": "low", "confidence_reason": reason}
+    (shown,) = shortlist.discover(tools, "refund", min_relevance=None).results
+    unsure = agent_actions.describe_doubt(Discovery("q", "auto", [shown], "", {}, Hits(), "low", "refund may fit."))
+    assert unsure["confidence_reason"].endswith("Check that it fits, or ask the user.")

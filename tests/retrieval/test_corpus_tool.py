@@ -32,7 +32,7 @@ def names(answer: dict[str, Any]) -> list[str]:
 
 def test_a_call_returns_what_fits_with_its_body_as_plain_data(corpus: Corpus) -> None:
     answer = corpus.as_tool()("where is my parcel")
-    assert list(answer) == ["query", "abstained", "reason", "results"]
+    assert list(answer) == ["query", "abstained", "reason", "confidence", "results"]
     assert (answer["abstained"], names(answer)) == (False, ["track"])
     assert answer["results"][0]["body"] == "Where is the parcel now"
     assert answer["results"][0]["metadata"] == {"access": "read"}
@@ -42,9 +42,9 @@ def test_a_call_returns_what_fits_with_its_body_as_plain_data(corpus: Corpus) ->
 def test_options_of_discover_hold_for_the_tool(corpus: Corpus) -> None:
     assert names(corpus.as_tool(filter={"kind": "file"})("parcel or opening hours")) == ["note"]
     assert set(names(corpus.as_tool(mode="lexical", strategy="top_k")("money or parcel"))) == {"refund", "track"}
-    assert corpus.as_tool(min_score=99)("parcel")["reason"].endswith("is below the threshold of 99.")
+    assert corpus.as_tool(min_relevance=1)("parcel")["reason"].endswith("is below the threshold of 1.")
     corpus.set_threshold("auto", 99.0)
-    assert corpus.as_tool(min_score="auto")("parcel")["abstained"]
+    assert corpus.as_tool(min_relevance="auto")("parcel")["abstained"]
 
 
 def test_where_nothing_fits_it_says_so(corpus: Corpus) -> None:

@@ -26,6 +26,7 @@ from shortlist import (
 )
 from shortlist.results import Mode
 from shortlist.retrieval.disclose import LONGEST_LINE
+from shortlist.retrieval.relevance import CLEAR, UNLIKELY
 
 MODES = get_args(Mode)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -156,18 +157,57 @@ def test_a_tool_whose_metadata_only_look_like_an_operation_is_found(parameters: 
     assert [item.id for item in discover([tool], "rain in the city", "lexical").results] == ["t"]
 
 
-# The floor
+# The threshold
 
 WEAK = "please refund"
 
 
-def test_a_best_score_below_min_score_abstains(light: Corpus) -> None:
-    best = search(light, WEAK, "lexical")[0].score
-    assert not discover(light, WEAK, "lexical", min_score=best).abstained
-    found = discover(light, WEAK, "lexical", min_score=best + 0.01)
+@pytest.mark.parametrize("mode", ["auto", "lexical", "dense", "hybrid"])
+def test_a_highest_relevance_below_min_relevance_abstains_in_every_mode(light: Corpus, mode: Mode) -> None:
+    hits = search(light, WEAK, mode)
+    best = max(hit.relevance or 0.0 for hit in hits)
+    found = discover(light, WEAK, mode, min_relevance=best)
+    assert (found.abstained, found.signals["min_relevance"]) == (False, best)
+    found = discover(light, WEAK, mode, min_relevance=best + 0.01)
     assert found.abstained
+    assert found.reason.startswith(f"The highest relevance, {best:.2g} (")
     assert "below the threshold" in found.reason
-    assert found.candidates == search(light, WEAK, "lexical")
+    assert found.candidates == hits
+
+
+@pytest.mark.parametrize("mode", ["auto", "lexical", "dense"])
+def test_abs_threshold_keeps_the_hits_that_reach_min_relevance(light: Corpus, mode: Mode) -> None:
+    hits = search(light, WEAK, mode)
+    for least in sorted(hit.relevance or 0.0 for hit in hits):
+        found = discover(light, WEAK, mode, strategy="abs_threshold", min_relevance=least, max_k=10)
+        assert {item.id for item in found.results} == {hit.id for hit in hits if (hit.relevance or 0.0) >= least}
+
+
+@pytest.mark.parametrize("mode", ["lexical", "dense", "hybrid"])
+def test_min_score_is_the_raw_score_of_a_mode_with_a_warning(light: Corpus, mode: Mode) -> None:
+    best = search(light, WEAK, mode)[0].score
+    with pytest.warns(DeprecationWarning, match="min_score is deprecated. Use min_relevance") as warned:
+        assert not discover(light, WEAK, mode, min_score=best).abstained  # type: ignore[call-arg]
+    assert warned[0].filename == __file__  # the line to change
+    with pytest.deprecated_call():
+        found = discover(light, WEAK, mode, min_score=best + 0.01)  # type: ignore[call-arg]
+    assert found.reason.startswith("The best score")
+    assert found.candidates == search(light, WEAK, mode)
+
+
+def test_min_score_is_min_relevance_in_the_mode_auto(light: Corpus) -> None:
+    best = max(hit.relevance or 0.0 for hit in search(light, WEAK))
+    for given in (best, best + 0.01, "auto", None):
+        with pytest.deprecated_call():
+            found = discover(light, WEAK, min_score=given)  # type: ignore[call-arg]
+        assert found == discover(light, WEAK, min_relevance=given)
+    with pytest.deprecated_call():
+        assert discover(light, WEAK, min_score=2.0).abstained  # type: ignore[call-arg]  # above every relevance
+
+
+def test_min_score_beside_min_relevance_is_an_error(light: Corpus) -> None:
+    with pytest.raises(InputError, match=r"min_score=0\.5 was passed beside min_relevance"):
+        discover(light, WEAK, min_score=0.5, min_relevance=0.5)  # type: ignore[call-arg]
 
 
 def test_auto_takes_the_floor_of_this_corpus_and_mode() -> None:
@@ -175,33 +215,33 @@ def test_auto_takes_the_floor_of_this_corpus_and_mode() -> None:
     lexical, dense = (search(corpus, WEAK, mode)[0].score for mode in ("lexical", "dense"))
     corpus.set_threshold("lexical", lexical + 0.01)
     corpus.set_threshold("dense", dense - 0.01)
-    abstained = discover(corpus, WEAK, "lexical", min_score="auto")
+    abstained = discover(corpus, WEAK, "lexical", min_relevance="auto")
     assert (abstained.abstained, abstained.signals["min_score"]) == (True, lexical + 0.01)
-    committed = discover(corpus, WEAK, "dense", min_score="auto")
+    committed = discover(corpus, WEAK, "dense", min_relevance="auto")
     assert (committed.abstained, committed.signals["min_score"]) == (False, dense - 0.01)
-    assert not discover(corpus, WEAK, "lexical", min_score=None).abstained
+    assert not discover(corpus, WEAK, "lexical", min_relevance=None).abstained
     corpus.set_threshold("lexical", None)
     assert not discover(corpus, WEAK, "lexical").abstained
 
 
 def test_auto_without_a_calibrated_floor_says_so() -> None:
-    found = discover(tools(), WEAK, "lexical", min_score="auto")
+    found = discover(tools(), WEAK, "lexical", min_relevance="auto")
     assert not found.abstained
     assert "this corpus has none calibrated" in found.signals["floor"]
-    assert "floor" not in discover(tools(), WEAK, "lexical", min_score=0.0).signals
+    assert "floor" not in discover(tools(), WEAK, "lexical", min_relevance=0.0).signals
 
 
 def test_the_floor_is_kept_with_the_corpus(tmp_path: Path) -> None:
     with create_corpus(path=tmp_path / "c", embedder="none") as corpus:
         corpus.add([Document("a", "", "apple")])
         corpus.set_threshold("lexical", 100.0)
-    assert discover(tmp_path / "c", "apple", "lexical", min_score="auto").abstained
+    assert discover(tmp_path / "c", "apple", "lexical", min_relevance="auto").abstained
 
 
-@pytest.mark.parametrize("min_score", ["high", "", "0.4"])
-def test_a_floor_that_is_another_word_is_an_input_error(light: Corpus, min_score: Any) -> None:
-    with pytest.raises(InputError, match="'auto'"):
-        discover(light, WEAK, min_score=min_score)
+@pytest.mark.parametrize("given", ["high", "", "0.4", 1.5, -1, True])
+def test_a_threshold_that_is_not_from_0_to_1_is_an_input_error(light: Corpus, given: Any) -> None:
+    with pytest.raises(InputError, match=f"min_relevance must be a number from 0 to 1, 'auto' or None, not {given!r}"):
+        discover(light, WEAK, min_relevance=given)
 
 
 # Abstaining
@@ -245,11 +285,11 @@ def test_without_a_threshold_a_query_is_answered_with_what_it_matches() -> None:
     corpus = tools("default")
     query = "which customer painted the sistine chapel"
     assert discover(corpus, query).abstained
-    found = discover(corpus, query, min_score=None)
+    found = discover(corpus, query, min_relevance=None)
     assert (found.abstained, found.results[0].id) == (False, search(corpus, query)[0].id)
     assert not {"floor", "min_relevance"} & set(found.signals)
-    assert discover(tools(), "xyzzy customer", "lexical", min_score=None).results != []
-    assert discover(tools(), "xyzzy plugh", "lexical", min_score=None).results == []
+    assert discover(tools(), "xyzzy customer", "lexical", min_relevance=None).results != []
+    assert discover(tools(), "xyzzy plugh", "lexical", min_relevance=None).results == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -289,9 +329,11 @@ def test_the_same_question_gets_the_same_answer(shop: Corpus) -> None:
 @pytest.mark.parametrize("query", ["refund a payment", "", "xqzvw"])
 @pytest.mark.parametrize("level", ["metadata", "body", "bundled"])
 def test_a_discovery_becomes_plain_json(light: Corpus, query: str, level: Any) -> None:
-    found = discover(light, query, level=level, min_score="auto")
+    found = discover(light, query, level=level, min_relevance="auto")
     written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(written) == ["query", "mode", "abstained", "reason", "signals", "results", "candidates"]
+    assert list(written) == [
+        "query", "mode", "abstained", "reason", "confidence", "confidence_reason", "signals", "results", "candidates",
+    ]  # fmt: skip
     assert written["results"] == [item.to_dict() for item in found.results]
     assert written["candidates"] == [
         {"id": hit.id, "name": hit.name, "score": hit.score, "relevance": hit.relevance, "corpus": hit.corpus}
@@ -347,7 +389,7 @@ def test_the_stages_can_be_called_one_by_one() -> None:
         payloads = shortlist.disclose(sel, level="body")
         assert payloads[0].body == (EXAMPLES / "skills/deploy-to-production/SKILL.md").read_text("utf-8")
         corpus.set_threshold("dense", 0.99)
-        assert shortlist.discover(corpus, query, mode="dense", min_score="auto").abstained
+        assert shortlist.discover(corpus, query, mode="dense", min_relevance="auto").abstained
 
 
 def test_letters_that_mean_nothing_are_not_committed_to_by_any_embedder() -> None:
@@ -355,3 +397,25 @@ def test_letters_that_mean_nothing_are_not_committed_to_by_any_embedder() -> Non
     for embedder in ("light", "default", "tools", "none"):
         corpus = shortlist.build(texts, in_memory=True, embedder=embedder)
         assert shortlist.discover(corpus, "xyzzy plugh").results == []
+
+
+# Confidence
+
+
+def test_a_discovery_says_how_sure_it_is_and_why(light: Corpus) -> None:
+    sure = discover(light, "refund_payment")
+    assert (sure.confidence, sure.abstained) == ("high", False)
+    vague = "something unknown about a customer somewhere"
+    relevances = [hit.relevance or 0.0 for hit in search(light, vague)]
+    unsure = discover(light, vague, min_relevance=0.0)
+    assert UNLIKELY <= max(relevances) < CLEAR
+    assert (unsure.confidence, unsure.abstained) == ("low", False)
+    assert f"may fit: its relevance is {max(relevances):.2f}" in unsure.confidence_reason
+    refused = discover(light, vague, min_relevance=CLEAR)
+    assert (refused.confidence, refused.abstained) == ("low", True)
+    assert refused.confidence_reason.endswith(f"near the threshold of {CLEAR:g}.")
+    assert any(hit.name in refused.confidence_reason for hit in refused.candidates)
+    nothing = discover(light, "xyzzy plugh", "lexical")
+    assert (nothing.confidence, nothing.confidence_reason) == ("high", "No document matches.")
+    data = unsure.to_dict()
+    assert (data["confidence"], data["confidence_reason"]) == ("low", unsure.confidence_reason)

@@ -63,42 +63,42 @@ def test_what_is_discovered_is_of_the_state_that_was_searched(
     stored: Corpus, monkeypatch: pytest.MonkeyPatch, step: str, write: Write
 ) -> None:
     query = "send an email message"
-    expected = discover(stored, query, level="body", min_score="auto")
+    expected = discover(stored, query, level="body", min_relevance="auto")
     assert [item.body for item in expected.results] == [TOOLS[0].content]
     commit_before(monkeypatch, discover_module, step, (stored, write))
-    assert discover(stored, query, level="body", min_score="auto") == expected
+    assert discover(stored, query, level="body", min_relevance="auto") == expected
 
 
 def test_an_abstention_explains_the_state_that_was_searched(stored: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     query = "zebra"
-    expected = discover(stored, query, min_score="auto")
+    expected = discover(stored, query, min_relevance="auto")
     assert (expected.signals["unknown_words"], expected.signals["searched"]) == (["zebra"], {"list": 3})
     zoo = [Document("zoo", "Zoo", "Where every zebra lives.")]
     commit_before(monkeypatch, discover_module, "select", (stored, lambda corpus: corpus.add(zoo)))
-    assert discover(stored, query, min_score="auto") == expected
+    assert discover(stored, query, min_relevance="auto") == expected
 
 
 def test_a_threshold_that_is_set_meanwhile_counts_from_the_next_query_on(
     stored: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored.set_threshold("auto", 0.01)
-    expected = discover(stored, "send mail", min_score="auto")
+    expected = discover(stored, "send mail", min_relevance="auto")
     assert expected.results
     commit_before(
         monkeypatch, corpus_hits, "retrieve_from_state", (stored, lambda corpus: corpus.set_threshold("auto", 1.0))
     )
-    assert discover(stored, "send mail", min_score="auto") == expected
+    assert discover(stored, "send mail", min_relevance="auto") == expected
     monkeypatch.undo()
-    assert discover(stored, "send mail", min_score="auto").abstained
+    assert discover(stored, "send mail", min_relevance="auto").abstained
 
 
 def test_every_one_of_several_corpora_is_read_in_one_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpora = [build([tool], path=tmp_path / tool.id, embedder="light") for tool in TOOLS]
     for query in ("send an email message", "zebra"):
-        expected = discover(corpora, query, level="body", min_score="auto")
+        expected = discover(corpora, query, level="body", min_relevance="auto")
         with monkeypatch.context() as patch:
             commit_before(patch, corpus_hits, "retrieve_from_state", *((corpus, rewrite) for corpus in corpora))
-            assert discover(corpora, query, level="body", min_score="auto") == expected
+            assert discover(corpora, query, level="body", min_relevance="auto") == expected
         for corpus, tool in zip(corpora, TOOLS, strict=True):
             corpus.sync([tool])
 

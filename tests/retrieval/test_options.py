@@ -26,8 +26,10 @@ def test_every_option_is_described_and_is_a_keyword_of_discover_with_the_same_de
 
 
 def test_options_do_what_the_keywords_do() -> None:
-    options = SearchOptions(mode="lexical", strategy="top_k", max_k=2, min_score=None, level="body")
-    by_keywords = discover(TEXTS, "money parcel", "lexical", strategy="top_k", max_k=2, min_score=None, level="body")
+    options = SearchOptions(mode="lexical", strategy="top_k", max_k=2, min_relevance=None, level="body")
+    by_keywords = discover(
+        TEXTS, "money parcel", "lexical", strategy="top_k", max_k=2, min_relevance=None, level="body"
+    )
     assert discover(TEXTS, "money parcel", options=options).to_dict() == by_keywords.to_dict()
     assert [item.body for item in by_keywords.results] == [TEXTS[item.id] for item in by_keywords.results]
     first = replace(options, k=1)
@@ -50,8 +52,11 @@ def test_evaluations_take_the_options_of_discover() -> None:
         ({"k": -1}, "k must be an integer of 0 or more, not -1"),
         ({"k": True}, "k must be an integer"),
         ({"max_k": 0}, "max_k must be an integer of 1 or more, not 0"),
-        ({"min_score": "high"}, "min_score must be a number, None or 'auto', not 'high'"),
-        ({"min_score": float("nan")}, "min_score must be a number"),
+        ({"min_relevance": "high"}, "min_relevance must be a number from 0 to 1, 'auto' or None, not 'high'"),
+        ({"min_relevance": float("nan")}, "min_relevance must be a number from 0 to 1"),
+        ({"min_relevance": 1.5}, "min_relevance must be a number from 0 to 1, 'auto' or None, not 1.5"),
+        ({"min_relevance": -0.1}, "not -0.1"),
+        ({"min_relevance": True}, "not True"),
         ({"rel": 1.5}, "rel and gap_ratio must be between 0 and 1"),
         ({"temperature": 0}, "temperature must be above 0"),
         ({"cutoff": 101}, "cutoff from 0 to 100"),

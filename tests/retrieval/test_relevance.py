@@ -16,12 +16,15 @@ from shortlist.documents import Passage
 from shortlist.library.opening import open_states
 from shortlist.results import Hit, Mode
 from shortlist.retrieval.relevance import (
+    CLEAR,
     FITTED_WEIGHTS,
     OTHER_SERVICE,
     THRESHOLD,
+    UNLIKELY,
     QueryRelevance,
     Relevance,
     Share,
+    describe_confidence,
     log_odds,
     probability,
     weights_for,
@@ -121,8 +124,8 @@ def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:
 
 def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstention_explains_itself() -> None:
     corpus = build(TOOLS, in_memory=True)
-    assert not discover(corpus, "send money back to a card", min_score="auto").abstained
-    found = discover(corpus, "which customer painted the sistine chapel", min_score="auto")
+    assert not discover(corpus, "send money back to a card", min_relevance="auto").abstained
+    found = discover(corpus, "which customer painted the sistine chapel", min_relevance="auto")
     assert found.abstained
     assert found.signals["min_relevance"] == THRESHOLD
     near = found.signals["near_misses"]
@@ -131,7 +134,7 @@ def test_where_no_floor_was_calibrated_the_shipped_one_decides_and_the_abstentio
     assert found.signals["searched"] == {corpus.name: 3}
     assert found.signals["unknown_words"] == ["chapel", "painted", "sistine"]
     assert any("'sistine'" in advice for advice in found.signals["try"])
-    assert not discover(corpus, "which customer painted the sistine chapel", min_score=None).abstained
+    assert not discover(corpus, "which customer painted the sistine chapel", min_relevance=None).abstained
 
 
 def hit(name: str, text: str, score: float) -> Hit:
@@ -172,3 +175,27 @@ def test_a_query_that_names_another_service_has_lower_odds() -> None:
     (common,), (service,) = search(corpus, "the parcel in notion"), search(corpus, "the parcel in Notion")
     odds = [(hit.relevance or 0) / (1 - (hit.relevance or 0)) for hit in (common, service)]
     assert np.log(odds[1]) == pytest.approx(np.log(odds[0]) + OTHER_SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("best", "abstained", "confidence", "words"),
+    [
+        (CLEAR, False, "high", "The relevance of refund is 0.50, and a match is clear from 0.5 on."),
+        (CLEAR - 0.01, False, "low", "refund may fit: its relevance is 0.49, and a match is clear from 0.5 on."),
+        (UNLIKELY - 0.01, False, "low", "refund probably does not fit"),
+        (UNLIKELY, True, "low", "refund may fit: its relevance is 0.12, near the threshold of 0.26."),
+        (UNLIKELY - 0.01, True, "high", "The highest relevance, 0.11, is below 0.12"),
+        (None, True, "high", "No document matches."),
+        (None, False, "low", "not known"),
+    ],
+)
+def test_between_unlikely_and_clear_confidence_is_low(
+    best: float | None, abstained: bool, confidence: str, words: str
+) -> None:
+    found, reason = describe_confidence("refund", best, abstained=abstained, threshold=0.26)
+    assert found == confidence
+    assert words in reason
+
+
+def test_the_threshold_is_between_unlikely_and_clear() -> None:
+    assert UNLIKELY < THRESHOLD < CLEAR

@@ -57,8 +57,8 @@ def test_discover_shows_the_selection_of_the_service_and_its_reason(service: Ser
 
 
 def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?look=discover&min_score=0.4&q=play+some+music+for+the+customer")
-    found = discovered(service, query="play some music for the customer", min_score=0.4)
+    page = visit(service.url, "#/search?look=discover&min_relevance=0.4&q=play+some+music+for+the+customer")
+    found = discovered(service, query="play some music for the customer", min_relevance=0.4)
     assert found["abstained"]
     expect(verdict(page)).to_have_text("Nothing fits")
     expect(page.locator(".verdict-reason")).to_contain_text(found["reason"])
@@ -66,6 +66,30 @@ def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service
     expect(page.locator(".divide")).to_have_text("Closest matches, none selected")
     expect(page.locator(".hits .rejected")).to_have_count(10)
     expect(page.locator(".hits .kept")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_selection_that_may_not_be_right_has_a_label_with_the_reason(
+    service: Service, visit: Visitor, width: int
+) -> None:
+    low = discovered(service, query="play some music for the customer", min_relevance=0.4)
+    assert low["confidence"] == "low"
+    page = visit(service.url, "#/search?min_relevance=0.4&q=play+some+music+for+the+customer")
+    page.set_viewport_size({"width": width, "height": 900})
+    doubt = page.locator(".doubt")
+    expect(doubt).to_have_text(f"Not sure {low['confidence_reason']}")
+    expect(doubt).to_be_in_viewport()
+    box, row = doubt.bounding_box(), page.locator(".hits").bounding_box()
+    assert box
+    assert row
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= row["y"]  # above the results
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.goto(f"{service.url}/#/search?q=refund_payment")
+    assert discovered(service, query="refund_payment")["confidence"] == "high"
+    expect(page.locator(".hits .kept").first).to_be_visible()
+    expect(doubt).to_be_hidden()
 
 
 def test_every_built_corpus_can_be_searched(service: Service, visit: Visitor) -> None:
@@ -240,13 +264,13 @@ def test_relevance_has_a_fixed_scale_with_the_threshold_as_a_line(service: Servi
     expect(page.locator(".axis-line.threshold")).to_have_text(f"threshold {THRESHOLD:g}")
 
 
-def test_a_score_threshold_is_a_line_through_the_scores(service: Service, visit: Visitor) -> None:
-    page = visit(service.url, "#/search?q=refund&min_score=0.25")
+def test_a_given_threshold_is_a_line_through_the_relevances(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/search?q=refund&min_relevance=0.25")
     expect(page.locator(".axis-line.threshold")).to_have_text("threshold 0.25")
-    track = page.locator(".score .track").first.bounding_box()
+    track = page.locator(".relevance .track").first.bounding_box()
     assert track
-    assert abs(middle(page.locator(".score .line.threshold").first) - track["x"] - track["width"] * 0.25) < 2
-    expect(page.locator(".relevance .line")).to_have_count(0)
+    assert abs(middle(page.locator(".relevance .line.threshold").first) - track["x"] - track["width"] * 0.25) < 2
+    expect(page.locator(".score .line")).to_have_count(0)
 
 
 def test_the_words_of_the_query_are_marked(service: Service, visit: Visitor) -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from shortlist.results import MinScore
+    from shortlist.results import MinRelevance
     from shortlist.retrieval.filters import Filter
 
 T = TypeVar("T")
 
 
-def parse_score(text: str) -> MinScore:
-    """A score threshold: a number, or None for none. auto is left to the library."""
+def parse_score(text: str) -> MinRelevance:
+    """A threshold of scores: a number, or None for none. auto is left to the library."""
     auto: Literal["auto"] = "auto"
     if text in (auto, "none"):
         return None if text == "none" else auto
@@ -26,6 +26,15 @@ def parse_score(text: str) -> MinScore:
         return float(text)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a number, auto or none.") from None
+
+
+def parse_relevance(text: str) -> MinRelevance:
+    """A threshold of relevance: a number from 0 to 1, or None for none. auto is left to the library."""
+    with suppress(click.BadParameter):
+        value = parse_score(text)
+        if value is None or value == "auto" or 0 <= value <= 1:
+            return value
+    raise click.BadParameter(f"{text!r} is not a number from 0 to 1, auto or none.")
 
 
 def parse_condition(text: str) -> dict[str, Any]:

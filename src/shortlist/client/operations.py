@@ -9,7 +9,20 @@ from urllib.parse import quote, urlencode
 from shortlist.client.exchange import OnEvent, ServiceRequest, Steps, exchange
 from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusNotFound, InputError, ServiceError
-from shortlist.results import Answer, Disclosure, Discovery, Evidence, Hit, Hits, Level, MergeFacts, Mode
+from shortlist.results import (
+    Answer,
+    Disclosure,
+    Discovery,
+    Evidence,
+    Hit,
+    Hits,
+    Level,
+    MergeFacts,
+    MinRelevance,
+    Mode,
+    RawScore,
+    accept_min_score,
+)
 
 Filter = Mapping[str, Any]
 OnText = Callable[[str], None]
@@ -42,6 +55,7 @@ def search_with_facts(
     return _rebuild(lambda found: (Hits.from_dict(found), MergeFacts.from_dict(found["facts"])), data)
 
 
+@accept_min_score
 def discover(
     corpus: str,
     query: str,
@@ -51,7 +65,7 @@ def discover(
     *,
     strategy: str = "adaptive",
     max_k: int | None = None,
-    min_score: float | Literal["auto"] | None = "auto",
+    min_relevance: MinRelevance = "auto",
     level: Level = "metadata",
     rel: float | None = None,
     gap_ratio: float | None = None,
@@ -60,10 +74,11 @@ def discover(
     timeout: float | None = None,
 ) -> Steps[Discovery]:
     """Return the few documents that match the query, or abstain, as `shortlist.discover` does."""
-    body = _selection(query, mode, k, filter, strategy, max_k, min_score, rel, gap_ratio, temperature, cutoff)
+    body = _selection(query, mode, k, filter, strategy, max_k, min_relevance, rel, gap_ratio, temperature, cutoff)
     return _rebuild(Discovery.from_dict, (yield from _read(corpus, "discover", body | {"level": level}, timeout)))
 
 
+@accept_min_score
 def explain(
     corpus: str,
     id: str,
@@ -74,7 +89,7 @@ def explain(
     *,
     strategy: str = "adaptive",
     max_k: int | None = None,
-    min_score: float | Literal["auto"] | None = "auto",
+    min_relevance: MinRelevance = "auto",
     rel: float | None = None,
     gap_ratio: float | None = None,
     temperature: float | None = None,
@@ -82,7 +97,7 @@ def explain(
     timeout: float | None = None,
 ) -> Steps[dict[str, Any]]:
     """Explain why a document has its rank for a query: matched words, what ranked higher, and what was cut."""
-    body = _selection(query, mode, k, filter, strategy, max_k, min_score, rel, gap_ratio, temperature, cutoff)
+    body = _selection(query, mode, k, filter, strategy, max_k, min_relevance, rel, gap_ratio, temperature, cutoff)
     return (yield from _read(corpus, "explain", body | {"id": id}, timeout))
 
 
@@ -128,6 +143,7 @@ def ask(
     return _rebuild(Answer.from_dict, (yield from _stream(corpus, "ask", body, receive, timeout)))
 
 
+@accept_min_score
 def evaluate(
     corpus: str,
     cases: str | Sequence[Mapping[str, Any] | Any],
@@ -137,7 +153,7 @@ def evaluate(
     *,
     against: Mode | None = None,
     strategy: str = "adaptive",
-    min_score: float | Literal["auto"] | None = "auto",
+    min_relevance: MinRelevance = "auto",
     unknown: Literal["refuse", "count"] = "refuse",
     curve: bool = False,
     html: bool = False,
@@ -151,7 +167,7 @@ def evaluate(
     """
     rows = cases if isinstance(cases, str) else [_to_dict(case) for case in cases]
     body: dict[str, Any] = {"cases": rows, "mode": mode, "k": k, "filter": filter, "against": against}
-    body |= {"strategy": strategy, "min_score": min_score, "unknown": unknown, "curve": curve, "html": html}
+    body |= {"strategy": strategy, "unknown": unknown, "curve": curve, "html": html} | _threshold(min_relevance)
     return (yield from _stream(corpus, "eval", body, _progress(on_progress), timeout))
 
 
@@ -307,15 +323,22 @@ def _selection(
     filter: Filter | None,
     strategy: str,
     max_k: int | None,
-    min_score: float | str | None,
+    min_relevance: MinRelevance,
     rel: float | None,
     gap_ratio: float | None,
     temperature: float | None,
     cutoff: float | None,
 ) -> dict[str, Any]:
     """The body of a request that selects; the service has the defaults of what is None."""
-    body = {"query": query, "mode": mode, "k": k, "filter": filter, "strategy": strategy, "min_score": min_score}
+    body = {"query": query, "mode": mode, "k": k, "filter": filter, "strategy": strategy}
+    body |= _threshold(min_relevance)
     return body | _given(max_k=max_k, rel=rel, gap_ratio=gap_ratio, temperature=temperature, cutoff=cutoff)
+
+
+def _threshold(min_relevance: MinRelevance) -> dict[str, Any]:
+    """The threshold in a request; the default is left out, since earlier services do not know the name."""
+    name = "min_score" if isinstance(min_relevance, RawScore) else "min_relevance"
+    return {} if min_relevance == "auto" else {name: min_relevance}
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def calibrate_min_score(
     progress: Progress | None = None,
     options: SearchOptions | None = None,
 ) -> Calibration:
-    """The threshold that maximizes Youden's J over the cases; `persist` saves it for min_score="auto".
+    """The threshold that maximizes Youden's J over the cases; `persist` saves it for min_relevance="auto".
 
     A threshold belongs to a corpus with its embedder and to a mode. It is midway between two scores, of ties in the
     widest gap; or the lowest of the best in `floor_grid`. Expected ids that the corpus does not have are an error.

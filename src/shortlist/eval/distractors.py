@@ -17,7 +17,7 @@ from shortlist.index.corpus import create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import Progress
-from shortlist.results import MinScore, Mode, Selector
+from shortlist.results import MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.sources import CorpusSource, documents_of
 
@@ -54,6 +54,7 @@ class Curve(Plain):
         return Table({name: getattr(one, name) for name in ("size", "questions", *MEASURES)} for one in self.points)
 
 
+@accept_min_score
 def distractor_robustness_curve(
     scope: Searchable | CorpusSource,
     probes: Probes,
@@ -62,7 +63,7 @@ def distractor_robustness_curve(
     k: int = 10,
     *,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     embedder: EmbedderSpec = None,
     repeats: int = REPEATS,
     seed: int = SEED,
@@ -76,7 +77,7 @@ def distractor_robustness_curve(
     expected results of a case) to all. Each repeat draws expected results that fit into the smallest catalog, takes all
     queries about them, and draws the order in which other documents are added. All draws come from `seed`.
     """
-    options = combine_options(options, mode=mode, k=k, strategy=strategy, min_score=min_score, **selection)
+    options = combine_options(options, mode=mode, k=k, strategy=strategy, min_relevance=min_relevance, **selection)
     mode, k = options.mode, options.k
     documents, own_embedder = _read_documents(scope)
     cases = _read_cases(probes, documents)

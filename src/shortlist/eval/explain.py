@@ -13,7 +13,7 @@ from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library.opening import Searchable
-from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.results import Filter, Hit, MinRelevance, Mode, Selection, Selector, accept_min_score
 from shortlist.retrieval.corpus_hits import CorpusHits
 from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords, combine_options
 
@@ -157,6 +157,7 @@ class Explainer:
         return any(self._reader.has_term(each.terms(word)) for each in self._analyzers)
 
 
+@accept_min_score
 def explain(
     corpus: Searchable,
     id: str,
@@ -165,7 +166,7 @@ def explain(
     k: int = K,
     filter: Filter | None = None,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     *,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
@@ -173,7 +174,7 @@ def explain(
     """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
     check_length(query)
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
     )
     with open_reader(corpus, options.mode, options.filter) as reader:
         retrieved = reader.retrieve(query, options.k)

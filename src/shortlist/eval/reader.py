@@ -18,7 +18,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import Progress, track
-from shortlist.results import Hits, MinScore, Mode, Selection
+from shortlist.results import Hits, MinRelevance, Mode, Selection
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve_from_state
 from shortlist.retrieval.discover import choose, describe_threshold
 from shortlist.retrieval.filters import Filter, allowed
@@ -81,10 +81,12 @@ class Reader:
         for case in track(cases, progress):
             yield case, self.retrieve(case.query, k)
 
-    def describe_thresholds(self, min_score: MinScore) -> str:
+    def describe_thresholds(self, min_relevance: MinRelevance) -> str:
         """What a hit must reach: one text if it is the same for all corpora."""
         pairs = zip(self.corpora, self._states, strict=True)
-        texts = {corpus.name: describe_threshold(corpus, state, self._mode, min_score) for corpus, (state, _) in pairs}
+        texts = {
+            corpus.name: describe_threshold(corpus, state, self._mode, min_relevance) for corpus, (state, _) in pairs
+        }
         if len(set(texts.values())) == 1:
             return next(iter(texts.values()))
         return "; ".join(f"{name}: {text}" for name, text in texts.items())

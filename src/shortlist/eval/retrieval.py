@@ -26,7 +26,7 @@ from shortlist.eval.statistics import (
 )
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Filter, Hit, MinScore, Mode, Selection, Selector
+from shortlist.results import Filter, Hit, MinRelevance, Mode, Selection, Selector, accept_min_score
 from shortlist.retrieval.options import (
     STRATEGY,
     SearchKeywords,
@@ -82,7 +82,7 @@ class Outcome:
 class DiscoveryReport(Plain):
     """How well the expected results were found; `metrics` are means over the cases that have any.
 
-    `threshold` is what a result had to reach, `taxonomy_without_threshold` the outcomes with `min_score=None`.
+    `threshold` is what a result had to reach, `taxonomy_without_threshold` the outcomes with `min_relevance=None`.
     """
 
     _shown = "corpus mode k documents confidence metrics taxonomy threshold taxonomy_without_threshold"
@@ -143,6 +143,7 @@ class EvaluationKeywords(SearchKeywords, total=False):
     options: SearchOptions | None
 
 
+@accept_min_score
 def evaluate_discovery(
     corpus: Searchable,
     cases: Sequence[Case],
@@ -152,7 +153,7 @@ def evaluate_discovery(
     *,
     metrics: Sequence[str] | None = None,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -163,11 +164,11 @@ def evaluate_discovery(
     """Run the query of every case as `discover` would, and evaluate the results.
 
     Metrics are means over the cases with expected results, with a percentile bootstrap interval; MRR and MAP look at
-    the top 1000. Every case has one of OUTCOMES, and every miss an explanation. `min_score`, `strategy` and the
+    the top 1000. Every case has one of OUTCOMES, and every miss an explanation. `min_relevance`, `strategy` and the
     options of the selection are those of `discover`; `options` are all of them in one object.
     """
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
     )
     mode, k = options.mode, options.k
     check_count("k", k, least=1)
@@ -180,8 +181,8 @@ def evaluate_discovery(
         known = {id for one in reader.corpora for id in one.ids()}
         explainer = Explainer(reader, known)
 
-        threshold = reader.describe_thresholds(options.min_score)
-        never_abstaining = replace(options, min_score=None)
+        threshold = reader.describe_thresholds(options.min_relevance)
+        never_abstaining = replace(options, min_relevance=None)
         without: list[str] = []
 
         def evaluate(case: Case, retrieved: Retrieved) -> Outcome:

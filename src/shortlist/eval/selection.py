@@ -14,7 +14,7 @@ from shortlist.eval.reader import open_reader
 from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Table, estimate_mean
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Filter, Hit, MinScore, Mode, Selector
+from shortlist.results import Filter, Hit, MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.retrieval.select import select
 
@@ -91,6 +91,7 @@ class SelectionReport:
         return {**counts, **to_plain(self.measures)}
 
 
+@accept_min_score
 def evaluate_selection(
     corpus: Searchable,
     cases: Sequence[Case],
@@ -99,7 +100,7 @@ def evaluate_selection(
     k: int = 10,
     filter: Filter | None = None,
     *,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -109,7 +110,7 @@ def evaluate_selection(
 ) -> SelectionReport:
     """Select for every case as `discover` would, and evaluate the selections; options are those of `discover`."""
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_score=min_score, **selection
+        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
     )
     k, strategy = options.candidates, options.strategy
     with open_reader(corpus, options.mode, options.filter) as reader:

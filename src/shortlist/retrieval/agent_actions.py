@@ -12,7 +12,7 @@ from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.text.analyzers import fold
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
-from shortlist.results import Disclosure, Hit
+from shortlist.results import Disclosure, Discovery, Hit
 from shortlist.retrieval.disclose import as_hit, disclose
 from shortlist.retrieval.discover import NEAR_MISSES, discover
 from shortlist.retrieval.filters import Filter, allowed
@@ -50,8 +50,18 @@ def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filte
             results.append(shown | origin_of(item))
         else:
             near.append(_glance(hit))
-    about = {"query": query, "abstained": found.abstained, "reason": found.reason}
+    about = {"query": query, "abstained": found.abstained, "reason": found.reason} | describe_doubt(found)
     return about | {"results": results, "near": near[:NEAR_MISSES]}
+
+
+def describe_doubt(found: Discovery) -> dict[str, str]:
+    """The confidence of a discovery and, if it is low, the reason with what an agent can do about it."""
+    if found.confidence == "high":
+        return {"confidence": "high"}
+    action = (
+        "Search again in other words, or ask the user" if found.abstained else "Check that it fits, or ask the user"
+    )
+    return {"confidence": "low", "confidence_reason": f"{found.confidence_reason} {action}."}
 
 
 def origin_of(item: Disclosure) -> dict[str, str]:

@@ -12,13 +12,15 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import AgentTool
-from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
+from shortlist.results import Filter, Level, Loader, MinRelevance, Mode, Selector, accept_min_score
+from shortlist.retrieval.agent_actions import describe_doubt
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, STRATEGY, TEMPERATURE, SearchOptions
 
 MOST = 20
 
 
+@accept_min_score
 def as_tool(
     corpus: Searchable,
     *,
@@ -29,7 +31,7 @@ def as_tool(
     mode: Mode = "auto",
     filter: Filter | None = None,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     rel: float = REL,
     gap_ratio: float = GAP_RATIO,
     temperature: float = TEMPERATURE,
@@ -49,7 +51,7 @@ def as_tool(
         filter=filter,
         strategy=strategy,
         max_k=k,
-        min_score=min_score,
+        min_relevance=min_relevance,
         rel=rel,
         gap_ratio=gap_ratio,
         temperature=temperature,
@@ -68,6 +70,7 @@ def as_tool(
             "query": query,
             "abstained": found.abstained,
             "reason": found.reason,
+            **describe_doubt(found),
             "results": [item.to_dict() for item in found.results],
             **{name: found.signals[name] for name in ("near_misses", "try") if name in found.signals},
         }

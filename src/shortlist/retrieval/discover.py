@@ -15,7 +15,21 @@ from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import State
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Discovery, Filter, Hit, Hits, Level, Loader, MinScore, Mode, Selection, Selector
+from shortlist.results import (
+    Confidence,
+    Discovery,
+    Filter,
+    Hit,
+    Hits,
+    Level,
+    Loader,
+    MinRelevance,
+    Mode,
+    RawScore,
+    Selection,
+    Selector,
+    accept_min_score,
+)
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve
 from shortlist.retrieval.disclose import disclose
 from shortlist.retrieval.learning.learned import find_threshold
@@ -31,9 +45,9 @@ from shortlist.retrieval.options import (
     SelectKeywords,
     combine_options,
 )
-from shortlist.retrieval.relevance import THRESHOLD
+from shortlist.retrieval.relevance import THRESHOLD, describe_confidence
 from shortlist.retrieval.search import open_query
-from shortlist.retrieval.select import is_built_in, select
+from shortlist.retrieval.select import explain_relevance, explain_score, is_built_in, select
 from shortlist.sources.tools.tool_catalogs import describe_tool
 
 NEAR_MISSES = 3
@@ -41,6 +55,7 @@ SHIPPED = f"The built-in relevance threshold of {THRESHOLD:g}; this corpus has n
 LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
 
 
+@accept_min_score
 @traced("discover", lambda found: {"mode": found.mode, "selected": len(found.results)})
 def discover(
     corpus: Searchable,
@@ -51,7 +66,7 @@ def discover(
     *,
     strategy: str | Selector = STRATEGY,
     max_k: int | None = None,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     rel: float = REL,
     gap_ratio: float = GAP_RATIO,
     temperature: float = TEMPERATURE,
@@ -68,11 +83,13 @@ def discover(
     By default the best document is returned, with up to four others that are nearly as relevant. `max_k` asks for that
     number of results instead; `strategy` for another rule of `select`.
 
-    Abstains if the best score is below `min_score`. With "auto", each corpus uses the threshold calibrated for it and
-    the mode, or else the built-in relevance threshold; with None it never abstains while anything matches. `signals` of
-    an abstention has the closest matches, what was searched and what to try. `progress` is passed to `search`; `level`,
-    `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and `cutoff` to `select`. `disclose_level` is
-    another name of `level`. `options` are all of these in one object, except `loader`, `roots` and `progress`.
+    Abstains if the highest relevance is below `min_relevance`, a number from 0 to 1, in every mode. With "auto", each
+    corpus uses the threshold calibrated for it and the mode, or else the built-in one; with None it never abstains
+    while anything matches. `signals` of an abstention has the closest matches, what was searched and what to try.
+    `confidence` is "low" if it is not clear that the best document matches, or that nothing does. `progress` is passed
+    to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and
+    `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object, except
+    `loader`, `roots` and `progress`.
     """
     options = combine_options(
         options,
@@ -81,7 +98,7 @@ def discover(
         filter=filter,
         strategy=strategy,
         max_k=max_k,
-        min_score=min_score,
+        min_relevance=min_relevance,
         rel=rel,
         gap_ratio=gap_ratio,
         temperature=temperature,
@@ -92,7 +109,20 @@ def discover(
     chosen, candidates = find(corpus, query, options, progress=progress, reads_all=level != "metadata")
     shown = disclose(chosen, level, loader=loader, roots=roots)
     shown = [replace(item, needs=_needs(hit)) for item, hit in zip(shown, chosen.selected, strict=True)]
-    return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates)
+    confidence = _rate_confidence(chosen, candidates)
+    return Discovery(query, mode, shown, chosen.reason, chosen.signals, candidates, *confidence)
+
+
+def _rate_confidence(chosen: Selection, candidates: Hits) -> tuple[Confidence, str]:
+    """How sure the selection is, by its best hit or, without one, by the closest candidate."""
+    hits = chosen.selected or candidates
+    best = max(hits, key=lambda hit: hit.relevance or 0.0, default=None)
+    return describe_confidence(
+        best.name if best else "",
+        best.relevance if best else None,
+        abstained=chosen.abstained,
+        threshold=chosen.signals.get("min_relevance"),
+    )
 
 
 def _needs(hit: Hit) -> tuple[str, ...]:
@@ -116,12 +146,12 @@ def find(
     Everything is read from one state, which is closed before a strategy of the caller runs.
     """
     mode, k, filter = options.mode, options.candidates, options.filter
-    strategy, min_score, selection = options.strategy, options.min_score, options.selection
+    strategy, selection = options.strategy, options.selection
     chosen: Selection | None = None
     with open_query(corpus, query, mode, k, progress) as states:
         found = retrieve(states, query, mode, k, filter, whole=whole)
         candidates = merge(found, query, mode, k)
-        thresholded = _apply_thresholds(found, query, mode, k, min_score)
+        thresholded = _apply_thresholds(found, query, mode, k, options.min_relevance)
         if is_built_in(strategy):
             chosen = thresholded.select(strategy, selection)
         else:
@@ -143,7 +173,7 @@ def _read_documents(found: Sequence[CorpusHits], hits: Sequence[Hit]) -> dict[An
 
 def choose(found: Sequence[CorpusHits], query: str, options: SearchOptions) -> Selection:
     """Select as `discover` does. The states must be open."""
-    thresholded = _apply_thresholds(found, query, options.mode, options.candidates, options.min_score)
+    thresholded = _apply_thresholds(found, query, options.mode, options.candidates, options.min_relevance)
     return thresholded.select(options.strategy, options.selection)
 
 
@@ -156,12 +186,13 @@ class _Thresholded:
     mode: Mode
     fitting: Hits
     left_out: Mapping[str, Selection]
-    min_score: float | None  # for all corpora together
+    min_score: float | None  # for the best hit of all corpora together
+    min_relevance: float | None  # which the fitting hits of a corpus reach together, and "abs_threshold" asks of each
     signals: Mapping[str, Any]
 
     def select(self, strategy: str | Selector, options: SelectKeywords) -> Selection:
         # also called without hits, so that a wrong argument is an error
-        chosen = select(self.fitting, strategy, min_score=self.min_score, **options)
+        chosen = select(self.fitting, strategy, min_score=self.min_score, min_relevance=self.min_relevance, **options)
         if self.left_out and not self.fitting:
             chosen = _abstain(self.left_out)
         signals = {**chosen.signals, **self.signals, **(self._explanation if chosen.abstained else {})}
@@ -195,65 +226,71 @@ class _Thresholded:
         }
 
 
-def _apply_thresholds(found: Sequence[CorpusHits], query: str, mode: Mode, k: int, min_score: MinScore) -> _Thresholded:
+def _apply_thresholds(
+    found: Sequence[CorpusHits], query: str, mode: Mode, k: int, min_relevance: MinRelevance
+) -> _Thresholded:
     """Compare the best hit of each corpus with the threshold: the given one or, with "auto", its own."""
-    is_auto = min_score == "auto"
+    is_auto = min_relevance == "auto"
     several = len(found) > 1
-    given = None if is_auto else ScoreThreshold(min_score)  # type: ignore[arg-type]
-    floors = [given or one.score_threshold(mode) for one in found]
+    given = None if isinstance(min_relevance, str) else min_relevance
+    is_raw = isinstance(given, RawScore) and mode != "auto"
+    scores = [one.score_threshold(mode) if is_auto else ScoreThreshold(given if is_raw else None) for one in found]
+    relevances = [
+        None if is_raw or score.value is not None else one.threshold if is_auto else given
+        for one, score in zip(found, scores, strict=True)
+    ]
     fitting, left_out = [], {}
-    for one, floor in zip(found, floors, strict=True):
-        refusal = (refuse_unknown(one) or _refuse_below(one, floor.value, several=several)) if is_auto else None
+    for one, score, relevance in zip(found, scores, relevances, strict=True):
+        refusal = refuse_unknown(one) if is_auto else None
+        refusal = refusal or _refuse_below(one, score.value if is_auto and several else None, relevance)
         if refusal:
             left_out[one.corpus.name] = refusal
         else:
             fitting.append(one)
     hits = merge(fitting, query, mode, k)
-    is_shipped = [is_auto and floor.value is None for floor in floors]
     notes = dict.fromkeys(
         note
-        for used, floor, one in zip(is_shipped, floors, found, strict=True)
-        for note in (floor.doubt, _note_threshold(one.threshold) if used else "")
+        for score, relevance in zip(scores, relevances, strict=True)
+        for note in (score.doubt, _note_threshold(relevance) if relevance is not None and is_auto else "")
     )
+    least = min((relevance for relevance in relevances if relevance is not None), default=None)
     signals = {
         "left_out": several and {name: refusal.reason for name, refusal in left_out.items()},
         "floor": " ".join(filter(None, notes)),
-        "min_relevance": min(
-            (one.threshold for one, used in zip(found, is_shipped, strict=True) if used), default=None
-        ),
+        "min_relevance": least,
     }
     signals = {name: value for name, value in signals.items() if value}
-    return _Thresholded(found, query, mode, hits, left_out, None if is_auto and several else floors[0].value, signals)
+    min_score = None if is_auto and several else scores[0].value
+    return _Thresholded(found, query, mode, hits, left_out, min_score, least, signals)
 
 
 def _note_threshold(threshold: float) -> str:
     return SHIPPED if threshold == THRESHOLD else LEARNED.format(threshold)
 
 
-def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_score: MinScore) -> str:
+def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_relevance: MinRelevance) -> str:
     """What a hit must reach so that `discover` does not abstain."""
-    if min_score is None:
+    if min_relevance is None:
         return "none"
-    own = state.config.threshold(mode, state.since).value if min_score == "auto" else min_score
-    if own is None:
-        threshold = find_threshold(corpus, state, mode)
-        return f"a relevance of {threshold:g} ({'built-in' if threshold == THRESHOLD else 'fitted to earlier use'})"
-    return f"a score of {own:.4g} ({'calibrated' if min_score == 'auto' else 'given'})"
+    if min_relevance != "auto":
+        is_raw = isinstance(min_relevance, RawScore) and mode != "auto"
+        return f"a {'score' if is_raw else 'relevance'} of {min_relevance:.4g} (given)"
+    if (calibrated := state.config.threshold(mode, state.since).value) is not None:
+        return f"a score of {calibrated:.4g} (calibrated)"
+    threshold = find_threshold(corpus, state, mode)
+    return f"a relevance of {threshold:g} ({'built-in' if threshold == THRESHOLD else 'fitted to earlier use'})"
 
 
-def _refuse_below(found: CorpusHits, floor: float | None, *, several: bool) -> Selection | None:
-    """Abstain if all hits are below the corpus's own threshold or, without one, below the built-in one."""
+def _refuse_below(found: CorpusHits, min_score: float | None, min_relevance: float | None) -> Selection | None:
+    """Abstain if all hits of a corpus are below the threshold of scores or of relevance that applies to it."""
     if not found.hits:
         return None
-    best = found.hits[0] if floor is not None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
+    best = found.hits[0] if min_relevance is None else max(found.hits, key=lambda hit: hit.relevance or 0.0)
     signals = {"candidates": len(found.hits), "top_score": best.score, "relevance": best.relevance}
-    least = found.threshold
-    if floor is None and best.relevance is not None and best.relevance < least:
-        reason = f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {least:g}."
-        return Selection([], reason, signals)
-    if several and floor is not None and best.score < floor:
-        reason = f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {floor:.4g}."
-        return Selection([], reason, signals | {"min_score": floor})
+    if min_relevance is not None and best.relevance is not None and best.relevance < min_relevance:
+        return Selection([], explain_relevance(best, min_relevance), signals)
+    if min_score is not None and best.score < min_score:
+        return Selection([], explain_score(best, min_score), signals | {"min_score": min_score})
     return None
 
 

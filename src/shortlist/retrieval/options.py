@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from shortlist.errors import InputError
 from shortlist.protocols import RuleKeywords
-from shortlist.results import Filter, Level, Loader, MinScore, Mode, Selector
+from shortlist.results import Filter, Level, Loader, MinRelevance, Mode, RawScore, Selector, accept_min_score
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -38,7 +38,7 @@ class SearchKeywords(SelectKeywords, total=False):
     k: int
     filter: Filter | None
     strategy: str | Selector
-    min_score: MinScore
+    min_relevance: MinRelevance
 
 
 class DiscoverKeywords(SearchKeywords, total=False):
@@ -61,7 +61,7 @@ class SearchOptions:
     filter: Filter | None = None
     strategy: str | Selector = STRATEGY
     max_k: int | None = None
-    min_score: MinScore = "auto"
+    min_relevance: MinRelevance = "auto"
     rel: float = REL
     gap_ratio: float = GAP_RATIO
     temperature: float = TEMPERATURE
@@ -74,12 +74,9 @@ class SearchOptions:
         check_level(self.level)
         if self.max_k is not None:
             check_count("max_k", self.max_k, least=1)
-        if isinstance(self.min_score, str) and self.min_score != "auto":
-            raise InputError(f"min_score must be a number, None or 'auto', not {self.min_score!r}.")
-        for name in ("min_score", "rel", "gap_ratio", "temperature", "cutoff"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if not is_number and not (name == "min_score" and value in (None, "auto")):
+        check_min_relevance(self.min_relevance)
+        for name in ("rel", "gap_ratio", "temperature", "cutoff"):
+            if not _is_number(value := getattr(self, name)):
                 raise InputError(f"{name} must be a number, not {value!r}.")
         if not 0 <= self.rel <= 1 or not 0 <= self.gap_ratio <= 1:
             raise InputError(f"rel and gap_ratio must be between 0 and 1, not {self.rel!r} and {self.gap_ratio!r}.")
@@ -105,13 +102,16 @@ class SearchOptions:
         }
 
 
+SearchOptions.__init__ = accept_min_score(SearchOptions.__init__)  # type: ignore[method-assign]
+
 DESCRIPTIONS = {
     "mode": "Ranking: lexical (BM25), dense (cosine), hybrid (both, by rank) or auto (a blend of both).",
     "k": "Number of candidates.",
     "filter": "Metadata that documents must have, such as {'kind': 'tool'}.",
     "strategy": "Selection rule: a built-in or registered name, or a function from hits to hits.",
     "max_k": "Maximum number of results to select; the strategy 'adaptive' returns this number.",
-    "min_score": "Abstain if the top score is below this. 'auto' uses the calibrated or built-in threshold.",
+    "min_relevance": "Abstain if the highest relevance is below this number from 0 to 1. 'auto' uses the calibrated or "
+    "built-in threshold.",
     "rel": "Keep hits with at least this fraction of the top score (conservative, rel_threshold).",
     "gap_ratio": "Cut before the first score below this fraction of the previous one (score_gap).",
     "temperature": "Temperature of the softmax over the scores (softmax).",
@@ -138,6 +138,20 @@ def combine_options(options: SearchOptions | None, **keywords: Any) -> SearchOpt
 def check_mode(mode: str) -> None:
     if mode not in MODES:
         raise InputError(f"Unknown mode {mode!r}. Use one of {', '.join(MODES)}.")
+
+
+def check_min_relevance(value: MinRelevance) -> None:
+    if value in (None, "auto"):
+        return
+    if isinstance(value, RawScore):
+        if not math.isfinite(value):
+            raise InputError(f"min_score must be a finite number, 'auto' or None, not {float(value)!r}.")
+    elif not _is_number(value) or not 0 <= float(value) <= 1:
+        raise InputError(f"min_relevance must be a number from 0 to 1, 'auto' or None, not {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_level(level: str) -> None:

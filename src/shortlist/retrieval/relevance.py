@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
+    from shortlist.results import Confidence
 
-# The built-in threshold: `discover` abstains below this relevance unless the corpus has a calibrated threshold.
+# The built-in threshold: `min_relevance="auto"` abstains below this, unless the corpus has a calibrated threshold.
 THRESHOLD = 0.26
 
-# Between these two relevances a match is uncertain.
-UNLIKELY = 0.15
-CLEAR = 0.4
+# A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
+CLEAR = 0.5
+UNLIKELY = 0.12
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
@@ -129,6 +130,28 @@ def calibration_of(config: Config, mode: str) -> tuple[float, float]:
     """Slope and shift that calibration stored for a mode. Those of an earlier version, for other odds, do not count."""
     slope, shift = config.calibrations.get(mode, {}).get(STORED, UNCHANGED)
     return slope, shift
+
+
+def describe_confidence(
+    name: str, best: float | None, *, abstained: bool, threshold: float | None
+) -> tuple[Confidence, str]:
+    """How sure a discovery is, and why: `best` is the highest relevance, that of `name`.
+
+    A threshold of the caller may return what is unlikely, and refuse what is clear; neither is sure.
+    """
+    if abstained and best is None:
+        return "high", "No document matches."
+    if best is None:
+        return "low", "The relevance of the results is not known."
+    if abstained and best < UNLIKELY:
+        return "high", f"The highest relevance, {best:.2f}, is below {UNLIKELY:g}, so a match is unlikely."
+    if abstained:
+        near = "" if threshold is None else f", near the threshold of {threshold:g}"
+        return "low", f"{name} may fit: its relevance is {best:.2f}{near}."
+    if best < CLEAR:
+        fits = "may fit" if best >= UNLIKELY else "probably does not fit"
+        return "low", f"{name} {fits}: its relevance is {best:.2f}, and a match is clear from {CLEAR:g} on."
+    return "high", f"The relevance of {name} is {best:.2f}, and a match is clear from {CLEAR:g} on."
 
 
 def probability(odds: float) -> float:

@@ -9,7 +9,7 @@ from typing import Unpack
 from shortlist._limits import run_in_thread
 from shortlist.library.opening import Searchable
 from shortlist.protocols import Progress
-from shortlist.results import Discovery, Filter, Hits, Level, Loader, MinScore, Mode, Selector
+from shortlist.results import Discovery, Filter, Hits, Level, Loader, MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords
 from shortlist.retrieval.search import Reranker, search
@@ -32,6 +32,7 @@ async def asearch(
     )
 
 
+@accept_min_score
 async def adiscover(
     corpus: Searchable,
     query: str,
@@ -40,7 +41,7 @@ async def adiscover(
     filter: Filter | None = None,
     *,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     level: Level = "metadata",
     disclose_level: Level | None = None,
     loader: Loader | None = None,
@@ -58,7 +59,7 @@ async def adiscover(
             k,
             filter,
             strategy=strategy,
-            min_score=min_score,
+            min_relevance=min_relevance,
             level=level,
             disclose_level=disclose_level,
             loader=loader,

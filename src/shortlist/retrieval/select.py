@@ -22,7 +22,7 @@ from shortlist._text import count_of
 from shortlist.errors import InputError
 from shortlist.index.text.analyzers import fold
 from shortlist.protocols import LLM
-from shortlist.results import Hit, Hits, Selection, Selector
+from shortlist.results import Hit, Hits, RawScore, Selection, Selector
 from shortlist.retrieval.options import ADAPTIVE_MAX_K, CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE, SearchOptions
 
 if TYPE_CHECKING:
@@ -47,8 +47,13 @@ def select(
     min_score: float | None = None,
     temperature: float = TEMPERATURE,
     cutoff: float = CUTOFF,
+    *,
+    min_relevance: float | None = None,
 ) -> Selection:
     """Select a subset of the hits, or abstain if the best score is below `min_score`.
+
+    `min_score` is a raw score of the mode of the hits; `min_relevance`, a number from 0 to 1, is compared with the
+    highest relevance instead.
 
     No strategy and no function selects more than `max_k` hits (default 3; "adaptive": 5). Strategies:
 
@@ -57,19 +62,24 @@ def select(
     - "conservative": hits that score at least `rel` of the best, duplicates last
     - "top_k": the first `max_k`
     - "rel_threshold": hits that score at least `rel` of the best
-    - "abs_threshold": hits that score at least `min_score`
+    - "abs_threshold": hits that score at least `min_score`, or whose relevance is at least `min_relevance`
     - "score_gap": hits before the first drop below `gap_ratio` of the previous score
     - "softmax": hits with at least `cutoff` percent of the softmax of score / `temperature`
     - a name registered with `register_strategy`, or a function from hits to hits
 
     Hits are sorted by score first.
     """
-    if isinstance(min_score, str):
-        raise InputError(f"min_score must be a number or None, not {min_score!r}.")
+    for name, value in (("min_score", min_score), ("min_relevance", min_relevance)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise InputError(f"{name} must be a number or None, not {value!r}.")
+    if min_score is not None and min_relevance is not None:
+        raise InputError(
+            f"min_score={min_score!r} was passed beside min_relevance={min_relevance!r}. Pass one of them."
+        )
     options = SearchOptions(
         strategy=strategy,
         max_k=max_k,
-        min_score=min_score,
+        min_relevance=min_relevance if min_score is None else RawScore(min_score),
         rel=rel,
         gap_ratio=gap_ratio,
         temperature=temperature,
@@ -83,8 +93,11 @@ def select(
         raise InputError(f"Unknown strategy {strategy!r}. Use one of {known}, or a function from hits to hits.")
     if strategy == "adaptive" and rel != REL:
         raise InputError(f"The strategy 'adaptive' does not use rel ({rel!r}). Use strategy='conservative' with it.")
-    if strategy == "abs_threshold" and min_score is None:
-        raise InputError("The strategy 'abs_threshold' needs min_score, the lowest score to keep.")
+    if strategy == "abs_threshold" and options.min_relevance is None:
+        raise InputError(
+            "The strategy 'abs_threshold' needs min_score, the lowest score to keep, or min_relevance, the lowest "
+            "relevance."
+        )
     hits = _sort(hits)
     signals: dict[str, Any] = {"strategy": name, "candidates": len(hits), "min_score": min_score}
     if not hits:
@@ -93,8 +106,10 @@ def select(
     signals |= _signals(hits)
     if min_score is not None and best < min_score:
         signals["line"] = min_score
-        reason = f"The best score, {best:.4g} ({hits[0].name}), is below the threshold of {min_score:.4g}."
-        return Selection([], reason, signals)
+        return Selection([], explain_score(hits[0], min_score), signals)
+    nearest = max(hits, key=lambda hit: hit.relevance or 0.0)
+    if min_relevance is not None and nearest.relevance is not None and nearest.relevance < min_relevance:
+        return Selection([], explain_relevance(nearest, min_relevance), signals | {"min_relevance": min_relevance})
     if best <= 0:
         return Selection([], f"The best score, {best:.4g}, is not above zero.", signals)
     if rule is not None:
@@ -114,6 +129,14 @@ def select(
     return Selection(
         kept, f"Kept {len(kept)} of {candidates}: {why}." if kept else f"Kept none of {candidates}: {why}.", signals
     )
+
+
+def explain_score(best: Hit, min_score: float) -> str:
+    return f"The best score, {best.score:.4g} ({best.name}), is below the threshold of {min_score:.4g}."
+
+
+def explain_relevance(best: Hit, min_relevance: float) -> str:
+    return f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {min_relevance:g}."
 
 
 def _signals(hits: list[Hit]) -> dict[str, Any]:
@@ -199,8 +222,12 @@ def _keep_near(hits: list[Hit], options: SearchOptions) -> Kept:
 
 
 def _keep_above(hits: list[Hit], options: SearchOptions) -> Kept:
-    line = 0.0 if isinstance(options.min_score, str) else options.min_score or 0.0
-    return [hit for hit in hits if hit.score >= line], f"a score of at least {line:g}", line
+    line = options.min_relevance
+    least = 0.0 if line is None or isinstance(line, str) else float(line)
+    if isinstance(line, RawScore):
+        return [hit for hit in hits if hit.score >= least], f"a score of at least {least:g}", least
+    kept = [hit for hit in hits if hit.relevance is None or hit.relevance >= least]
+    return kept, f"a relevance of at least {least:g}", None
 
 
 def _keep_before_gap(hits: list[Hit], options: SearchOptions) -> Kept:

@@ -137,7 +137,7 @@ def test_eval_without_cases_is_wrong_usage(shop: Shell) -> None:
 
 def test_the_selection_is_evaluated_and_tuned(shop: Shell) -> None:
     options = ("shop", "cases.jsonl", "--mode", "lexical", "--rel", "0.8", "--max-k", "2", "--json")
-    one = shop("eval-select", *options, "--strategy", "conservative", "--min-score", "none").json
+    one = shop("eval-select", *options, "--strategy", "conservative", "--min-relevance", "none").json
     sweep = shop("sweep-select", *options)
     (point,) = sweep.json["points"]
     assert point["f1"] == pytest.approx(one["f1"]["value"])
@@ -157,7 +157,7 @@ def test_a_calibrated_threshold_is_saved_used_and_reported_when_outdated(shop: S
     assert shop("info", "shop", "--json").json["floors"] == {"lexical": kept["floor"]}
     facts = [line.split() for line in shop("info", "shop").out.splitlines()]
     assert ["floors", "lexical", f"{kept['floor']:.4g}"] in facts
-    asked = ("discover", "shop", "quiet jazz for the evening", "--mode", "lexical", "--min-score", "auto")
+    asked = ("discover", "shop", "quiet jazz for the evening", "--mode", "lexical", "--min-relevance", "auto")
     assert shop(*asked).code == 3
     text = (shop.folder / "tools.yaml").read_text("utf-8")
     more = "".join(

@@ -37,3 +37,18 @@ def test_a_search_of_which_nothing_is_known_says_so_on_stderr(shop: Shell) -> No
     assert (done.code, done.json["note"] in done.err) == (0, True)
     assert shop("search", "shop", "refund", "--json").err == ""
     assert shop("search", "shop", "xqzvw", "--quiet").err == ""
+
+
+def test_min_score_is_accepted_with_a_line_on_stderr_and_keeps_its_meaning(shop: Shell) -> None:
+    lexical = ("discover", "shop", "refund a payment", "--mode", "lexical", "--json")
+    done = shop(*lexical, "--min-score", "1000")
+    assert (done.code, done.json["signals"]["min_score"]) == (3, 1000)
+    assert done.err == "shortlist: --min-score is deprecated. Use --min-relevance, a number from 0 to 1.\n"
+    assert shop(*lexical, "--min-score", "1").code == 0
+    assert shop(*lexical, "--min-score", "none").json == shop(*lexical, "--min-relevance", "none").json
+    assert shop(*lexical, "--min-score", "1000", "--quiet").err == ""
+    auto = shop("discover", "shop", "refund a payment", "--min-score", "0.99", "--json")
+    assert auto.json == shop("discover", "shop", "refund a payment", "--min-relevance", "0.99", "--json").json
+    both = shop("discover", "shop", "refund", "--min-relevance", "0.5", "--min-score", "2")
+    assert (both.code, "cannot be combined" in both.err) == (2, True)
+    assert "min-score" not in shop("discover", "--help").out

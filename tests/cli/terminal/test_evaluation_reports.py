@@ -17,10 +17,10 @@ def test_eval_prints_measures_outcomes_and_the_why_of_misses(shop: Shell) -> Non
 
 
 def test_eval_prints_the_threshold_and_what_would_differ_without_it(shop: Shell) -> None:
-    options = ("eval", "shop", "cases.jsonl", "--mode", "lexical", "--misses", "0", "--min-score")
+    options = ("eval", "shop", "cases.jsonl", "--mode", "lexical", "--misses", "0", "--min-relevance")
     assert "Threshold: none.\n" in shop(*options, "none").out
-    assert "Threshold: a score of 0 (given). Without it the outcomes are the same." in shop(*options, "0").out
-    assert "Threshold: a score of 1000 (given). Without it: hit_rank_1 " in shop(*options, "1000").out
+    assert "Threshold: a relevance of 0 (given). Without it the outcomes are the same." in shop(*options, "0").out
+    assert "Threshold: a relevance of 1 (given). Without it: hit_rank_1 " in shop(*options, "1").out
 
 
 def test_lint_shows_what_to_fix_and_ends_with_1(shell: Shell) -> None:

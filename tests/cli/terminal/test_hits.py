@@ -26,7 +26,7 @@ def test_discover_shows_what_was_selected_why_and_what_was_not(shop: Shell) -> N
 
 
 def test_discover_that_abstains_shows_the_threshold_and_the_closest_matches(shop: Shell) -> None:
-    done = shop("discover", "shop", "refund", "--min-score", "0.99")
+    done = shop("discover", "shop", "refund", "--min-relevance", "0.99")
     assert done.code == 3
     assert done.out.startswith("Nothing fits.\n")
     assert "0.99" in done.out
@@ -43,3 +43,12 @@ def test_disclosed_bodies_are_shown(shell: Shell) -> None:
     assert "│ Roll back first and investigate afterwards." in done.out
     raw = shell("read", "team", "deploy-to-production", "--quiet").out
     assert raw == (shell.folder / "skills/deploy-to-production/SKILL.md").read_text() + "\n"
+
+
+def test_low_confidence_is_a_line_that_quiet_leaves_out(shop: Shell) -> None:
+    asked = ("discover", "shop", "refund", "--min-relevance", "0.99")
+    found = shop(*asked, "--json").json
+    assert found["confidence"] == "low"
+    assert f"Not sure: {found['confidence_reason']}" in " ".join(shop(*asked).out.split())
+    assert shop(*asked, "--quiet").out == ""
+    assert "Not sure" not in shop("discover", "shop", "refund_payment").out

@@ -22,10 +22,10 @@ from tests.eval.conftest import CASES
 
 
 def test_a_study_is_what_each_measurement_says_alone(shop: Corpus) -> None:
-    report = evaluate_discovery(shop, CASES, "lexical", 2, min_score=1.0)
+    report = evaluate_discovery(shop, CASES, "lexical", 2, min_relevance=0.3)
     known = [case for case in CASES if case.gold and case.gold != ("receipt",)]
-    found = study(shop, report, min_score=1.0)
-    assert found.selection == evaluate_selection(shop, CASES, mode="lexical", k=2, min_score=1.0)
+    found = study(shop, report, min_relevance=0.3)
+    assert found.selection == evaluate_selection(shop, CASES, mode="lexical", k=2, min_relevance=0.3)
     assert found.sweep == sweep_selector(shop, CASES, "lexical", 2)
     nothing = [case for case in CASES if not case.gold]
     assert found.calibration == calibrate_min_score(shop, [*known, *nothing], "lexical", 2)

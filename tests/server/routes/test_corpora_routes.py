@@ -97,13 +97,33 @@ def test_discover_returns_all_candidates_the_selected_ones_and_the_line(client: 
     assert (answer["abstained"], answer["reason"][:4]) == (False, "Kept")
 
 
-def test_discover_abstains_below_a_threshold_which_is_the_line(client: TestClient) -> None:
+def test_discover_abstains_below_a_threshold(client: TestClient) -> None:
+    asked = {"query": "parcel", "mode": "lexical", "min_relevance": 1}
+    answer = client.post("/v1/corpora/catalog/discover", json=asked).json()
+    assert (answer["abstained"], answer["results"], answer["signals"]["min_relevance"]) == (True, [], 1)
+    assert [hit["selected"] for hit in answer["candidates"]] == [False]
+    asked |= {"min_relevance": "auto"}  # nothing was calibrated
+    assert client.post("/v1/corpora/catalog/discover", json=asked).json()["abstained"] is False
+
+
+def test_a_threshold_by_its_former_name_is_a_raw_score_and_the_line(client: TestClient) -> None:
     asked = {"query": "parcel", "mode": "lexical", "min_score": 50}
     answer = client.post("/v1/corpora/catalog/discover", json=asked).json()
     assert (answer["abstained"], answer["results"], answer["line"]) == (True, [], 50)
-    assert [hit["selected"] for hit in answer["candidates"]] == [False]
-    asked |= {"min_score": "auto"}  # nothing was calibrated
-    assert client.post("/v1/corpora/catalog/discover", json=asked).json()["abstained"] is False
+    for given in (0.1, "auto", None):
+        assert not client.post("/v1/corpora/catalog/discover", json=asked | {"min_score": given}).json()["abstained"]
+    explained = client.post("/v1/corpora/catalog/explain", json=asked | {"id": "track"}).json()
+    assert "is below the threshold of 50" in str(explained)
+    both = client.post("/v1/corpora/catalog/discover", json=asked | {"min_relevance": 0.5})
+    assert both.status_code == 422
+    assert "min_score was sent beside min_relevance" in both.json()["detail"]
+
+
+@pytest.mark.parametrize("given", [1.01, -0.1, "high", True])
+def test_a_threshold_outside_of_0_to_1_is_refused(client: TestClient, given: Any) -> None:
+    answer = client.post("/v1/corpora/catalog/discover", json={"query": "parcel", "min_relevance": given})
+    assert answer.status_code == 422
+    assert "min_relevance" in str(answer.json()["errors"])
 
 
 def test_candidates_have_the_words_that_match_the_query(client: TestClient) -> None:

@@ -70,7 +70,7 @@ def test_two_modes_are_compared_case_by_case(client: TestClient) -> None:
 
 
 def test_the_threshold_the_filter_and_the_curve_are_options(client: TestClient) -> None:
-    answer = client.post(EVAL, json={"cases": TEXT, "min_score": 1e9}).json()
+    answer = client.post(EVAL, json={"cases": TEXT, "min_relevance": 1}).json()
     assert answer["taxonomy"] | {"false_abstention": 2, "abstention_ok": 2, "retrieval_miss": 1} == answer["taxonomy"]
     answer = client.post(EVAL, json={"cases": TEXT, "filter": {"access": "read"}}).json()
     assert answer["taxonomy"]["hit_rank_1"] == 1

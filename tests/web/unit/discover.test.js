@@ -38,6 +38,13 @@ test("relevance has a fixed scale, and scores are shown only where they decide",
   assert.deepEqual([rows.length, selected], [2, 1]);
 });
 
+test("a discovery with low confidence says why it is not sure", () => {
+  const low = { ...found, confidence: "low", confidence_reason: "a may fit: its relevance is 0.34." };
+  assert.equal(describeDiscovery(low, DEFAULTS).doubt, "a may fit: its relevance is 0.34.");
+  const high = { ...low, confidence: "high", confidence_reason: "The relevance of a is 0.80." };
+  assert.equal(describeDiscovery(high, DEFAULTS).doubt, "");
+});
+
 test("a strategy draws a line through the scores, with its name", () => {
   const line = 0.9 * 0.8;
   const { gauges } = describeDiscovery({ ...found, line }, { ...DEFAULTS, strategy: "conservative" });
@@ -73,7 +80,7 @@ test("a query is unknown if the service abstained before it compared a score", (
 
 test("the controls are those that the strategy takes", () => {
   const controls = discoverView.listControls({ ...DEFAULTS, strategy: "top_k" });
-  assert.deepEqual(controls, ["filters", "mode", "k", "strategy", "max_k", "min_score"]);
+  assert.deepEqual(controls, ["filters", "mode", "k", "strategy", "max_k", "min_relevance"]);
 });
 
 test("an excerpt starts shortly before the first matched word", () => {

@@ -41,9 +41,11 @@ test("invalid values of an address are ignored", () => {
   assert.deepEqual(readQuery({ look: "softmax", ignore_zero: "true" }, [discoverView]), {});
 });
 
-test("a threshold may be that of BM25, whose scores are not limited to 1", () => {
-  assert.deepEqual(readQuery({ min_score: "12.5" }, views), { min_score: 12.5 });
-  assert.deepEqual(readQuery({ min_score: "51" }, views), {});
+test("a threshold is a relevance from 0 to 1, also by its former name", () => {
+  assert.deepEqual(readQuery({ min_relevance: "0.5" }, views), { min_relevance: 0.5 });
+  assert.deepEqual(readQuery({ min_relevance: "1.5" }, views), {});
+  assert.deepEqual(readQuery({ min_score: "0.25" }, views), { min_relevance: 0.25 });
+  assert.deepEqual(readQuery({ min_score: "12.5" }, views), {});
 });
 
 test("an address has only what is not a default, and no name for the catalog", () => {

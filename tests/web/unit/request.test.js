@@ -23,9 +23,9 @@ test("a strategy sends the values that it takes, and no others", () => {
 });
 
 test("a threshold of zero is sent only where it decides", () => {
-  assert.equal("min_score" in discoverBody({ ...DEFAULTS, q: "x" }), false);
-  assert.equal(discoverBody({ ...DEFAULTS, q: "x", strategy: "abs_threshold" }).min_score, 0);
-  assert.equal(discoverBody({ ...DEFAULTS, q: "x", min_score: 0.4 }).min_score, 0.4);
+  assert.equal("min_relevance" in discoverBody({ ...DEFAULTS, q: "x" }), false);
+  assert.equal(discoverBody({ ...DEFAULTS, q: "x", strategy: "abs_threshold" }).min_relevance, 0);
+  assert.equal(discoverBody({ ...DEFAULTS, q: "x", min_relevance: 0.4 }).min_relevance, 0.4);
 });
 
 test("a shell gets every character of the query as it is", () => {
@@ -46,9 +46,10 @@ test("a token is read from the environment, and never written", () => {
 });
 
 test("a Python program has the literals of Python", () => {
-  const body = { query: "x", min_score: null, on: true, off: false, list: [1, "a"], filter: { a: 0.5 } };
+  const body = { query: "x", min_relevance: null, on: true, off: false, list: [1, "a"], filter: { a: 0.5 } };
   const { text } = formatRequest({ url: URL, body, hasToken: false }).Python;
-  const literal = '{"query": "x", "min_score": None, "on": True, "off": False, "list": [1, "a"], "filter": {"a": 0.5}}';
+  const literal =
+    '{"query": "x", "min_relevance": None, "on": True, "off": False, "list": [1, "a"], "filter": {"a": 0.5}}';
   assert.ok(text.includes(`body = ${literal}\n`), text);
 });
 

@@ -18,7 +18,7 @@ from shortlist.cli.commands.search_commands import (
     filter_option,
     k_option,
     max_k_option,
-    min_score_option,
+    min_relevance_option,
     mode_option,
     strategy_option,
 )
@@ -41,7 +41,7 @@ with lazy_imports():
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
-    from shortlist.results import MinScore, Mode
+    from shortlist.results import MinRelevance, Mode
     from shortlist.retrieval.filters import Filter
 
 SHOWN_FLAWS, SHOWN_PROMPTS = 3, 2
@@ -95,7 +95,7 @@ def _load(
 )
 @corpus_argument
 @cases_argument
-@min_score_option
+@min_relevance_option
 @click.option("--compare", metavar="A B", nargs=2, help="Compare two modes or two corpora.")
 @click.option(
     "--fail-under", metavar="MEASURE=X", multiple=True, help="Exit with code 1 if a measure is lower. Repeatable."
@@ -122,7 +122,7 @@ def eval(
     out: Output,
     corpus: str,
     cases: str | None,
-    min_score: MinScore,
+    min_relevance: MinRelevance,
     compare: tuple[str, str] | None,
     fail_under: tuple[str, ...],
     from_usage: bool,
@@ -137,7 +137,7 @@ def eval(
     seed: int,
 ) -> int:
     """Measure how well a corpus answers the queries of a case file."""
-    options: dict[str, Any] = {"filter": filter, "strategy": strategy, "min_score": min_score, "seed": seed}
+    options: dict[str, Any] = {"filter": filter, "strategy": strategy, "min_relevance": min_relevance, "seed": seed}
     if from_usage:
         if cases is not None:
             raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
@@ -228,8 +228,8 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case])
 @command(
     examples=[
         "shortlist eval-select tools:tools.yaml cases.jsonl --strategy conservative --max-k 3 --rel 0.8",
-        "shortlist eval-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-score 2 --filter access=read "
-        "--seed 1 --json",
+        "shortlist eval-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-relevance 0.3 "
+        "--filter access=read --seed 1 --json",
     ]
 )
 @corpus_argument
@@ -242,7 +242,7 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case])
     show_default=True,
     help="Minimum score, as a share of the top score.",
 )
-@min_score_option
+@min_relevance_option
 @case_options
 @k_option
 @mode_option
@@ -255,7 +255,7 @@ def eval_select(
     corpus: str,
     cases: str | None,
     rel: float,
-    min_score: MinScore,
+    min_relevance: MinRelevance,
     qrels: str | None,
     unreviewed: bool,
     k: int,
@@ -276,7 +276,7 @@ def eval_select(
             mode,
             k,
             filter,
-            min_score=min_score,
+            min_relevance=min_relevance,
             seed=seed,
             progress=progress,
             rel=rel,
@@ -318,7 +318,7 @@ def eval_select(
     type=parse_scores,
     default="none",
     show_default=True,
-    help="Thresholds to try; none means no threshold.",
+    help="Score thresholds to try; none means no threshold.",
 )
 @click.option("--by", metavar="MEASURE", default="f1", show_default=True, help="Measure to maximize.")
 @case_options
@@ -369,7 +369,7 @@ def sweep_select(
 @corpus_argument
 @cases_argument
 @click.option("--floor-grid", metavar="X,X", type=parse_numbers, help="Thresholds to choose from.")
-@click.option("--persist", is_flag=True, help="Save it for --min-score auto.")
+@click.option("--persist", is_flag=True, help="Save it for --min-relevance auto.")
 @case_options
 @mode_option
 @filter_option

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 import shortlist
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import join_conditions, parse_condition, parse_score, split_names
+from shortlist.cli.option_values import join_conditions, parse_condition, parse_relevance, parse_score, split_names
 from shortlist.cli.output import ABSTAINED, OK, Output
 from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option
 
 with lazy_imports():
+    from shortlist import results
     from shortlist.cli import corpora
     from shortlist.cli.terminal import hits
     from shortlist.retrieval import disclose as disclosure
 
 if TYPE_CHECKING:
-    from shortlist.results import Level, MinScore, Mode
+    from shortlist.results import Level, MinRelevance, Mode
     from shortlist.retrieval.filters import Filter
 
 # As in the library, which is loaded when a command runs.
@@ -59,15 +61,43 @@ max_k_option = click.option(
     help="Maximum number of results to select (default: 3; adaptive: 1 to 5, those that are nearly as relevant as the "
     "best).",
 )
-min_score_option = click.option(
-    "--min-score",
-    metavar="SCORE",
-    type=parse_score,
-    default="auto",
-    show_default=True,
-    help="Score threshold: a number, auto (the calibrated or built-in threshold) or none (abstain only if nothing "
-    "matches).",
-)
+_FORMER_THRESHOLD = "shortlist.min_score"  # in `Context.meta`
+
+
+def _accept_min_score(ctx: click.Context, param: click.Parameter, given: MinRelevance | None) -> None:
+    """Note a threshold by its former name, which `_choose_threshold` uses."""
+    if param.name is not None and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT:
+        ctx.meta[_FORMER_THRESHOLD] = results.to_raw_score(given)
+        ctx.call_on_close(
+            lambda: Output(as_json=False, quiet=ctx.params.get("quiet", False)).note(
+                "shortlist: --min-score is deprecated. Use --min-relevance, a number from 0 to 1."
+            )
+        )
+
+
+def _choose_threshold(ctx: click.Context, param: click.Parameter, given: MinRelevance) -> MinRelevance:
+    former: MinRelevance = ctx.meta.get(_FORMER_THRESHOLD, given)
+    if _FORMER_THRESHOLD in ctx.meta and given != "auto":
+        raise click.UsageError("--min-score cannot be combined with --min-relevance. Leave out --min-score.")
+    return former
+
+
+def min_relevance_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--min-relevance, and its former name --min-score, which help does not show."""
+    former = click.option(
+        "--min-score", type=parse_score, hidden=True, is_eager=True, expose_value=False, callback=_accept_min_score
+    )
+    option = click.option(
+        "--min-relevance",
+        metavar="X",
+        type=parse_relevance,
+        default="auto",
+        show_default=True,
+        callback=_choose_threshold,
+        help="Relevance threshold: a number from 0 to 1, auto (the calibrated or built-in threshold) or none (abstain "
+        "only if nothing matches).",
+    )
+    return option(former(function))
 
 
 @command(
@@ -105,7 +135,7 @@ def search(
 @search_corpus_option
 @click.option("--disclose", is_flag=True, help="Show the bodies of the results.")
 @click.option("--level", type=click.Choice(LEVELS), help="Amount of detail to show of each result.")
-@min_score_option
+@min_relevance_option
 @k_option
 @mode_option
 @filter_option
@@ -117,7 +147,7 @@ def discover(
     corpus: tuple[str, ...],
     disclose: bool,
     level: Level | None,
-    min_score: MinScore,
+    min_relevance: MinRelevance,
     k: int,
     mode: Mode,
     filter: Filter | None,
@@ -135,7 +165,7 @@ def discover(
         filter,
         strategy=strategy,
         max_k=max_k,
-        min_score=min_score,
+        min_relevance=min_relevance,
         level=level or ("body" if disclose else "metadata"),
     )
     out.show(found.to_dict(), lambda screen: hits.show_discovery(screen, found), [item.id for item in found.results])

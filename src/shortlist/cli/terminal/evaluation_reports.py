@@ -121,9 +121,9 @@ def show_calibration(screen: Screen, made: Calibration) -> None:
     _draw_numbers(screen, ["", "on these cases", "held out"], rows)
     screen.say(made.says)
     if made.persisted:
-        screen.say("Saved: --min-score auto uses it.", "green")
+        screen.say("Saved: --min-relevance auto uses it.", "green")
     else:
-        screen.say("Not saved. Add --persist to save it for --min-score auto.", "dim")
+        screen.say("Not saved. Add --persist to save it for --min-relevance auto.", "dim")
 
 
 def show_rows(screen: Screen, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -40,6 +40,8 @@ def show_discovery(screen: Screen, found: Discovery) -> None:
         else:
             _draw_body(screen, item)
     screen.say(found.reason, "dim" if found.results else "")
+    if found.confidence == "low":
+        screen.say(f"Not sure: {found.confidence_reason}", "dim")
     if others:
         names = ", ".join(
             _format_scores(hit) if found.abstained else f"{hit.name} {hit.score:.2f}" for hit in others[:CLOSEST]

@@ -19,7 +19,7 @@ from shortlist.eval.retrieval import OUTCOMES, Comparison, DiscoveryReport, Outc
 from shortlist.eval.selection import Point, SelectionReport, Sweep, evaluate_selection, sweep_selector
 from shortlist.eval.statistics import SEED, Estimate
 from shortlist.index.corpus import Corpus
-from shortlist.results import Filter, MinScore, Selector
+from shortlist.results import Filter, MinRelevance, Selector, accept_min_score
 from shortlist.retrieval.options import STRATEGY, SearchOptions
 
 MOST_DOCUMENTS = 20_000  # for a curve of distractors, which indexes them all again
@@ -114,6 +114,7 @@ class Step:
     share: float  # of the whole study
 
 
+@accept_min_score
 def study(
     corpus: Corpus,
     report: DiscoveryReport,
@@ -121,7 +122,7 @@ def study(
     *,
     filter: Filter | None = None,
     strategy: str | Selector = STRATEGY,
-    min_score: MinScore = "auto",
+    min_relevance: MinRelevance = "auto",
     curve: bool = True,
     seed: int = SEED,
     tell: Callable[[Step], None] | None = None,
@@ -150,7 +151,7 @@ def study(
 
     selecting, sweeping, calibrating, growing = (partial(progress, name=name) for name in has_step)
     plain = SearchOptions(mode=report.mode, k=report.k)
-    options = replace(plain, filter=filter, strategy=strategy, min_score=min_score)
+    options = replace(plain, filter=filter, strategy=strategy, min_relevance=min_relevance)
     selection = evaluate_selection(corpus, cases, options=options, seed=seed, progress=selecting)
     sweep = calibration = growth = None
     if has_step["sweeping settings"]:

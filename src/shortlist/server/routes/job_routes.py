@@ -143,7 +143,7 @@ def evaluate(corpus: Corpus, body: EvalBody, job: Job) -> dict[str, Any]:
         advice = 'Fix the cases, or send "unknown": "count" to count such documents as not found.'
         errors = [{"where": f"cases.{one.line or one.number}", "message": one.says} for one in unknown[:MOST_ERRORS]]
         raise InvalidBody("unknown-ids", f"{unknown[0].says}{more} {advice}", errors)
-    options: dict[str, Any] = {"filter": body.filter, "strategy": body.strategy, "min_score": body.min_score}
+    options: dict[str, Any] = {"filter": body.filter, "strategy": body.strategy, "min_relevance": body.threshold}
     modes = [mode for mode in (body.against, body.mode) if mode]
     parts = len(modes) + STUDY
     reporter = Reporter(job)

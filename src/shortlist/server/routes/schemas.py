@@ -10,8 +10,9 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 from shortlist._limits import check_length
 from shortlist.answer.reply_sentences import LONGEST_REPLY
 from shortlist.documents import Document
+from shortlist.errors import InputError
 from shortlist.index.storage import usage_log
-from shortlist.results import Level, Mode
+from shortlist.results import Level, Mode, to_raw_score
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
 MOST_HITS = 1_000
@@ -30,7 +31,8 @@ QueryText = Annotated[str, AfterValidator(check_length)]
 Question = Annotated[str, AfterValidator(partial(check_length, what="question"))]
 Depth = Annotated[int, Field(ge=1, le=DEEPEST)]
 Strategy = Literal["adaptive", "conservative", "top_k", "rel_threshold", "abs_threshold", "score_gap", "softmax"]
-Threshold = float | Literal["auto"] | None
+MinRelevance = Share | Literal["auto"] | None
+MinScore = float | Literal["auto"] | None
 
 
 EXAMPLE = {
@@ -96,16 +98,44 @@ class HitsBody(SearchBody):
     )
 
 
-class DiscoverBody(SearchBody):
+class ThresholdBody(Body):
+    """The threshold below which nothing is selected."""
+
+    min_relevance: MinRelevance = Field(
+        default="auto",
+        description="Nothing is selected if the highest relevance is below this. `auto` uses the calibrated or "
+        "built-in threshold; null selects whatever matches.",
+    )
+    min_score: MinScore = Field(
+        default="auto",
+        description="Deprecated: the former name of `min_relevance`. A number is compared with the scores of the mode "
+        "instead, in the mode `auto` with the relevance.",
+        json_schema_extra={"deprecated": True},
+    )
+
+    @property
+    def threshold(self) -> Any:
+        """The threshold as the functions of the library take it."""
+        if "min_score" not in self.model_fields_set:
+            return self.min_relevance
+        if "min_relevance" in self.model_fields_set:
+            raise InputError("min_score was sent beside min_relevance. Leave out min_score, its former name.")
+        return to_raw_score(self.min_score)
+
+    def to_options(self, *left_out: str) -> dict[str, Any]:
+        """The fields as keyword arguments of a function of the library, except those of these names."""
+        return self.model_dump(exclude={"min_score", *left_out}) | {"min_relevance": self.threshold}
+
+
+class DiscoverBody(SearchBody, ThresholdBody):
     """What to search for, how to select, and how much to show of the selected documents."""
 
-    model_config = show_example(query="refund", min_score="auto", level="body")
+    model_config = show_example(query="refund", min_relevance="auto", level="body")
 
     strategy: Strategy = "adaptive"
     max_k: int | None = Field(default=None, ge=1, le=MOST_HITS)
     rel: Share = REL
     gap_ratio: Share = GAP_RATIO
-    min_score: Threshold = "auto"
     temperature: float = Field(default=TEMPERATURE, gt=0)
     cutoff: Percentage = CUTOFF
     level: Level = Field(default="metadata", validation_alias=AliasChoices("level", "disclose_level"))
@@ -182,7 +212,7 @@ class DocumentsBody(Body):
     documents: list[DocumentBody] = Field(min_length=1)
 
 
-class EvalBody(Body):
+class EvalBody(ThresholdBody):
     """Cases, how to search, and what else to measure."""
 
     model_config = show_example(
@@ -199,7 +229,6 @@ class EvalBody(Body):
     k: Depth = 10
     filter: dict[str, Any] | None = None
     strategy: Strategy = "adaptive"
-    min_score: Threshold = "auto"
     unknown: Literal["refuse", "count"] = Field(
         default="refuse",
         description="Whether expected documents that the corpus does not have are an error, or counted as not found.",

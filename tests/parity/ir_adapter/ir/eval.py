@@ -108,7 +108,7 @@ def evaluate_discovery(
         names = [f"{name}@{k}" for name in ("recall", "precision", "ndcg", "hit") for k in ks] + ["mrr", "map"]
     given = [to_case(case) for case in cases]
     try:
-        report = own.evaluate_discovery(
+        report = own.evaluate_discovery(  # type: ignore[call-arg]
             own_of(corpus), given, mode, max(*k_values, primary_k), metrics=names, min_score=abstain_threshold
         )
     except InputError as error:
@@ -145,7 +145,7 @@ def evaluate_selection(
     min_score: Any = None, **options: Any,
 ) -> _Selected:  # fmt: skip
     given = [to_case(case) for case in cases]
-    report = own.evaluate_selection(own_of(corpus), given, strategy, mode, k, min_score=min_score, **options)
+    report = own.evaluate_selection(own_of(corpus), given, strategy, mode, k, min_score=min_score, **options)  # type: ignore[call-arg]
     return _Selected(report, k)
 
 
@@ -200,7 +200,7 @@ SelectionGridPoint = _Point
 def distractor_robustness_curve(
     scope: Any, probes: Any, *, sizes: Any = None, trials: int = 5, embedder: Any = "light", mode: Any = "dense"
 ) -> dict[int, float]:
-    curve = own.distractor_robustness_curve(
+    curve = own.distractor_robustness_curve(  # type: ignore[call-arg]
         scope, probes, [size for size in sizes if size <= len(scope)], mode, repeats=trials, embedder=embedder,
         strategy="conservative", min_score=None,
     )  # fmt: skip

@@ -146,5 +146,5 @@ def discover(
     if isinstance(min_score, str) and min_score != "auto":
         raise ValueError(f"invalid min_score {min_score!r}")
     chosen = {"strategy": "conservative", **options}
-    found = shortlist.discover(own_of(corpus), query, mode=mode, k=k, min_score=min_score, **chosen)
+    found = shortlist.discover(own_of(corpus), query, mode=mode, k=k, min_score=min_score, **chosen)  # type: ignore[call-arg]
     return DiscoveryResult(found, "abstain:below_floor" if found.abstained else "kept")

@@ -72,7 +72,7 @@ const explainBody = (id, { q, temperature, cutoff }) => ({
   strategy: "softmax",
   temperature,
   cutoff,
-  min_score: null,
+  min_relevance: null,
 });
 
 /**

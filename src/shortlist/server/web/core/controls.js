@@ -9,7 +9,7 @@ import { h } from "./dom.js";
  * @property {(value: Value) => void} set
  */
 
-/** @typedef {Control<number> & { showError: (text: string) => void, setRange: (max: number, step: number) => void }} Slider */
+/** @typedef {Control<number> & { showError: (text: string) => void }} Slider */
 
 /**
  * @typedef {object} SliderOptions
@@ -119,15 +119,7 @@ export function slider({ label, hint = "", min, max, step, stops, unit = "", val
     hintLine(id, hint),
     wrong,
   );
-  return {
-    element,
-    set,
-    showError,
-    setRange: (most, by) => {
-      range.max = field.max = String(most);
-      range.step = String(by);
-    },
-  };
+  return { element, set, showError };
 }
 
 /**

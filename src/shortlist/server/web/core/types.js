@@ -80,6 +80,8 @@
  * @property {Candidate[]} candidates
  * @property {boolean} abstained
  * @property {string} reason
+ * @property {"high" | "low"} confidence
+ * @property {string} confidence_reason
  * @property {string} mode
  * @property {number | null} line
  * @property {Data} signals

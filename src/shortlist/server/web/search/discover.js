@@ -16,7 +16,7 @@ export const discoverView = {
   toggles: {},
   localValues: [],
   canSearch: () => true,
-  listControls: ({ strategy }) => ["filters", "mode", "k", "strategy", ...STRATEGY_VALUES[strategy], "min_score"],
+  listControls: ({ strategy }) => ["filters", "mode", "k", "strategy", ...STRATEGY_VALUES[strategy], "min_relevance"],
   search: (query, corpus, signal) => discover(corpus.name, discoverBody(query), signal),
   describe: describeDiscovery,
   listCandidates: (found) => found.candidates,
@@ -62,6 +62,7 @@ export function describeDiscovery(found, query) {
     formatTick: (value) => formatNumber(value, 3),
     isUnknown: found.abstained && rows.length > 0 && !("top_score" in signals), // refused before any score was compared
     reason: found.reason + advice,
+    doubt: found.confidence === "low" ? found.confidence_reason : "",
   };
 }
 
@@ -99,12 +100,11 @@ const thresholdLines = (at) =>
  * @param {Query} query
  * @returns {string | undefined}
  */
-function nameLine({ strategy, rel, min_score, gap_ratio, cutoff, max_k }) {
+function nameLine({ strategy, rel, gap_ratio, cutoff, max_k }) {
   /** @type {Record<string, string>} */
   const names = {
     conservative: `${formatNumber(rel * 100)} % of best`,
     rel_threshold: `${formatNumber(rel * 100)} % of best`,
-    abs_threshold: `from ${formatNumber(min_score, 3)}`,
     score_gap: `gap ${formatNumber(gap_ratio)}`,
     softmax: `cutoff ${formatNumber(cutoff)} %`,
     top_k: `first ${max_k}`,

@@ -10,6 +10,9 @@ import { readFilters } from "./filters.js";
 // The name of the view in an address.
 const VIEW_PARAMETER = "look";
 
+// The former name of a value in addresses that were saved.
+const FORMER_NAMES = { min_score: "min_relevance" };
+
 /** @type {Query} */
 export const DEFAULTS = {
   corpus: "",
@@ -21,14 +24,11 @@ export const DEFAULTS = {
   rel: 0.9,
   max_k: 3,
   gap_ratio: 0.5,
-  min_score: 0,
+  min_relevance: 0,
   temperature: 0.5,
   cutoff: 10,
   filters: [],
 };
-
-// Cosines and blended scores end at 1; BM25 is unbounded, but rarely exceeds this.
-export const MAX_LEXICAL_SCORE = 50;
 
 /** @type {Option[]} */
 export const STRATEGIES = [
@@ -55,7 +55,7 @@ export const STRATEGY_VALUES = {
   softmax: ["temperature", "cutoff", "max_k"],
 };
 
-/** @typedef {"k" | "rel" | "max_k" | "gap_ratio" | "min_score" | "temperature" | "cutoff"} RangeName */
+/** @typedef {"k" | "rel" | "max_k" | "gap_ratio" | "min_relevance" | "temperature" | "cutoff"} RangeName */
 
 /** @type {Record<RangeName, [min: number, max: number]>} */
 export const RANGES = {
@@ -63,7 +63,7 @@ export const RANGES = {
   rel: [0, 1],
   max_k: [1, 20],
   gap_ratio: [0, 1],
-  min_score: [0, 1],
+  min_relevance: [0, 1],
   temperature: [0.1, 10],
   cutoff: [0, 100],
 };
@@ -79,7 +79,8 @@ export function readQuery(params, views) {
   /** @type {Record<string, unknown>} */
   const query = {};
   const toggles = new Set(views.flatMap((view) => Object.keys(view.toggles)));
-  for (const [name, text = ""] of Object.entries(params)) {
+  for (const [given, text = ""] of Object.entries(params)) {
+    const name = /** @type {Record<string, string>} */ (FORMER_NAMES)[given] ?? given;
     if (name === VIEW_PARAMETER && views.some((view) => view.id === text)) query.view = text;
     if (name === "filters") query.filters = readFilters(text);
     if (name === "mode" && isMode(text)) query.mode = text;
@@ -96,7 +97,7 @@ export function readQuery(params, views) {
  */
 function isInRange(name, value) {
   const [min, max] = RANGES[name];
-  return value >= min && value <= (name === "min_score" ? MAX_LEXICAL_SCORE : max);
+  return value >= min && value <= max;
 }
 
 /**

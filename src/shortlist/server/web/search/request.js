@@ -12,7 +12,7 @@ import { STRATEGY_VALUES } from "./query.js";
  * @param {Query} query
  * @returns {Data}
  */
-export function discoverBody({ q, mode, k, strategy, min_score, filters, ...values }) {
+export function discoverBody({ q, mode, k, strategy, min_relevance, filters, ...values }) {
   /** @type {Data} */
   const body = { query: q };
   if (mode !== "auto") body.mode = mode;
@@ -20,7 +20,7 @@ export function discoverBody({ q, mode, k, strategy, min_score, filters, ...valu
   if (filters.length) body.filter = toFilter(filters);
   if (strategy) body.strategy = strategy;
   for (const name of STRATEGY_VALUES[strategy]) if (name in values) body[name] = /** @type {Data} */ (values)[name];
-  if (min_score > 0 || strategy === "abs_threshold") body.min_score = min_score;
+  if (min_relevance > 0 || strategy === "abs_threshold") body.min_relevance = min_relevance;
   return body;
 }
 

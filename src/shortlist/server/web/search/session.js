@@ -203,8 +203,11 @@ export const titleWithoutSelection = ({ isUnknown }) =>
 function describeShown(shown) {
   if (shown.kind === "failed") return messageOf(shown.error);
   if (shown.kind !== "answer") return "";
-  const { selected, candidates, reason } = shown.outcome;
-  return selected ? `${selected} of ${candidates} selected.` : `${titleWithoutSelection(shown.outcome)}. ${reason}`;
+  const { selected, candidates, reason, doubt } = shown.outcome;
+  const text = selected
+    ? `${selected} of ${candidates} selected.`
+    : `${titleWithoutSelection(shown.outcome)}. ${reason}`;
+  return doubt ? `${text} Not sure: ${doubt}` : text;
 }
 
 /**

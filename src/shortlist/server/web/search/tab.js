@@ -9,7 +9,7 @@ import { createQueryRow } from "./query-row.js";
 import { Results } from "./results.js";
 import { SearchSession } from "./session.js";
 import { createTuning } from "./tuning.js";
-import { createAnnouncement, createVerdict } from "./verdict.js";
+import { createAnnouncement, createDoubt, createVerdict } from "./verdict.js";
 
 /** @import { Params } from "../core/route.js" */
 /** @import { Row, Shown } from "./types.js" */
@@ -45,6 +45,7 @@ class SearchTab {
       { class: "found", id: "found", "aria-label": "Results" },
       createAnnouncement(session),
       createVerdict(session),
+      createDoubt(session),
       createCopyAs(session),
       createHints(session, (query) => this.#use(query)),
       this.results.element,

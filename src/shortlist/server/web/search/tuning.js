@@ -6,9 +6,9 @@ import { formatCount } from "../core/format.js";
 import { icon } from "../core/icons.js";
 import { MODES } from "../core/modes.js";
 import { FilterControl } from "./filter-control.js";
-import { MAX_LEXICAL_SCORE, RANGES, STRATEGIES } from "./query.js";
+import { RANGES, STRATEGIES } from "./query.js";
 
-/** @import { Control, Slider } from "../core/controls.js" */
+/** @import { Control } from "../core/controls.js" */
 /** @import { RangeName } from "./query.js" */
 /** @import { SearchSession } from "./session.js" */
 
@@ -18,10 +18,10 @@ const SLIDERS = {
   rel: { label: "Relative threshold", step: 0.01, hint: "Smallest selected share of the best score." },
   max_k: { label: "Maximum (max_k)", step: 1, hint: "Maximum number of selected documents." },
   gap_ratio: { label: "Gap ratio", step: 0.01, hint: "A drop below this share of the previous score ends the list." },
-  min_score: {
-    label: "Threshold (min_score)",
+  min_relevance: {
+    label: "Threshold (min_relevance)",
     step: 0.01,
-    hint: "Abstain if the top score is below this. 0: the calibrated or built-in threshold.",
+    hint: "Abstain if the highest relevance is below this. 0: the calibrated or built-in threshold.",
   },
   temperature: {
     label: "Temperature",
@@ -60,7 +60,7 @@ export function createTuning(session) {
   return element;
 }
 
-/** @typedef {{ [name: string]: Control<any> } & { filters: FilterControl, min_score: Slider }} Controls */
+/** @typedef {{ [name: string]: Control<any> } & { filters: FilterControl }} Controls */
 
 /**
  * @param {SearchSession} session
@@ -94,7 +94,7 @@ function addControls(session, element) {
     ...Object.fromEntries(
       toggles.map(([name, texts]) => [name, toggle({ ...texts, change: (isOn) => session.change({ [name]: isOn }) })]),
     ),
-    min_score: ranged("min_score"),
+    min_relevance: ranged("min_relevance"),
   };
   const reset = () => session.reset();
   element.append(
@@ -117,10 +117,8 @@ function addControls(session, element) {
 function showControls({ store, view, views }, controls) {
   const { query } = store.state;
   const used = [...view.listControls(query), ...(views.length > 1 ? ["view"] : [])];
-  const [max, step] = query.mode === "lexical" ? [MAX_LEXICAL_SCORE, 0.5] : [1, 0.01];
-  controls.min_score.setRange(max, step);
   for (const [name, control] of Object.entries(controls)) {
-    control.set(/** @type {Record<string, unknown>} */ (/** @type {unknown} */ (query))[name]);
+    control.set(/** @type {any} */ (query)[name]);
     control.element.hidden = !used.includes(name);
   }
 }

@@ -16,7 +16,7 @@
  * @property {number} rel
  * @property {number} max_k
  * @property {number} gap_ratio
- * @property {number} min_score
+ * @property {number} min_relevance
  * @property {number} temperature
  * @property {number} cutoff
  * @property {boolean} [ignore_zero]
@@ -55,6 +55,7 @@
  * @property {Gauge[]} gauges
  * @property {(value: number) => string} formatTick
  * @property {string} reason
+ * @property {string} [doubt] why it is not clear that the selection is right
  * @property {boolean} [isUnknown] whether nothing is known about the query
  */
 

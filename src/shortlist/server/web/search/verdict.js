@@ -28,6 +28,21 @@ export function createVerdict(session) {
   return element;
 }
 
+/**
+ * A label above the results that says why the selection may not be right; hidden if that is clear.
+ *
+ * @param {SearchSession} session
+ */
+export function createDoubt({ store }) {
+  const element = h("p", { class: "doubt", hidden: true });
+  store.subscribe(["shown"], ({ shown }) => {
+    const doubt = shown.kind === "answer" ? shown.outcome.doubt : "";
+    element.hidden = !doubt;
+    element.replaceChildren(h("span", { class: "badge" }, "Not sure"), ` ${doubt}`);
+  });
+  return element;
+}
+
 /** @param {SearchSession} session */
 export function createAnnouncement({ store }) {
   const element = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
