@@ -3,7 +3,8 @@
 `python -m bench install` installs the wheel of this checkout and each rival into new virtual environments, which
 contain nothing else, not even pip. `MB` is the size of site-packages as `pip install` leaves it, `MB of .pyc` what of
 it is bytecode, which uv and `pip install --no-compile` leave out. A use is a process that builds an index on disk from
-10,000 documents and answers a query; the first one runs with what `pip install` leaves, so nothing has been cached. `cold start s` is a later process that opens the index and answers.
+10,000 documents and answers a query; the first one runs with what `pip install` leaves, so nothing has been cached.
+`cold start s` is a later process that opens the index and answers.
 """
 
 from __future__ import annotations

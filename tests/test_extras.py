@@ -164,9 +164,9 @@ import json, sys
 import shortlist
 from shortlist.eval import load_cases
 
-catalog = shortlist.CorpusSource.from_catalog("examples/data/tools.yaml")
-sources = [shortlist.build(catalog, in_memory=True), "docs:examples/data/docs"]
-answers = {case.query: shortlist.discover(sources, case.query) for case in load_cases("examples/data/cases.jsonl")}
+corpus = shortlist.build(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"), in_memory=True)
+assert corpus.config.embedder == "tools"
+answers = {case.query: shortlist.discover(corpus, case.query) for case in load_cases("examples/data/cases.jsonl")}
 assert {"wordllama", "tokenizers", "huggingface_hub", "requests", "torch"}.isdisjoint(sys.modules)
 print(json.dumps({query: [(one.id, one.relevance) for one in found.results] for query, found in answers.items()}))
 """
