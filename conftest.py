@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from shortlist.answer import judge
-from shortlist.index.embedders import tools_model
+from shortlist.index.embedders import models, tools_model
 from shortlist.index.storage import database
 from tests.servers.fixtures import (  # noqa: F401
     elasticsearch_url,
@@ -54,9 +55,18 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
+@pytest.fixture
+def without_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A system that has no build of the library that runs our models."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    models.can_run_models.cache_clear()
+    yield
+    models.can_run_models.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def plain_install(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything works as without extras, alike on every machine, unless a test is about our own models."""
+    """The static table and rules, which are fast and alike on every machine, unless a test is about our own models."""
     if request.node.get_closest_marker("extras") is None:
         monkeypatch.setattr(tools_model, "default_for_tools", lambda *_: "default")
         monkeypatch.setattr(judge, "MODEL", Path("no model"))

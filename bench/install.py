@@ -1,9 +1,10 @@
-"""Size of an installation, and the first and second use of it, compared with tantivy, bm25s and faiss.
+"""Size of an installation, by package, and the first and second use of it, compared with tantivy, bm25s and faiss.
 
 `python -m bench install` installs the wheel of this checkout and each rival into new virtual environments, which
-contain nothing else, not even pip. `MB` is the size of site-packages. A use is a process that builds an index on disk
-from 10,000 documents and answers a query; the first one runs with what `pip install` leaves, so nothing has been
-compiled or cached. `cold start s` is a later process that opens the index and answers.
+contain nothing else, not even pip. `MB` is the size of site-packages as `pip install` leaves it, `MB of .pyc` what of
+it is bytecode, which uv and `pip install --no-compile` leave out. A use is a process that builds an index on disk from
+10,000 documents and answers a query; the first one runs with what `pip install` leaves, so nothing has been cached.
+`cold start s` is a later process that opens the index and answers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from importlib.metadata import distributions
 from pathlib import Path
 
 from bench import report, zipf
@@ -24,7 +27,7 @@ DOCUMENTS = 10_000
 # What is installed, and the engine that is used, if it is compared.
 ENVIRONMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "shortlist": (("{wheel}",), "shortlist"),
-    "shortlist[tools,mcp]": (("{wheel}[tools,mcp]",), "shortlist"),
+    "shortlist[mcp]": (("{wheel}[mcp]",), "shortlist"),
     "tantivy": (("tantivy",), "tantivy on disk"),
     "bm25s + numba": (("bm25s", "numba", "PyStemmer"), "bm25s numba on disk"),
     "faiss-cpu": (("faiss-cpu",), ""),
@@ -33,6 +36,7 @@ ENVIRONMENTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 def run(folders: list[Path]) -> None:
     figures: dict[str, dict[str, float]] = {}
+    weights: dict[str, float] = {}
     data = zipf.make(DOCUMENTS)
     query = next(iter(data.queries.values()))
     with tempfile.TemporaryDirectory() as place:
@@ -50,10 +54,12 @@ def run(folders: list[Path]) -> None:
             took = _run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", *wanted)
             installed = next(home.glob("lib/python*/site-packages"))
             row = figures[name] = {
-                "MB": round(sum(file.stat().st_size for file in installed.rglob("*") if file.is_file()) / 1e6, 1),
+                "MB": megabytes(installed.rglob("*")),
+                "MB of .pyc": megabytes(installed.rglob("*.pyc")),
                 "packages": len(list(installed.glob("*.dist-info"))),
                 "install s": round(took, 1),
             }
+            weights = weights or weigh_packages(installed)
             for use in ("first", "second") if engine else ():
                 index = home / use
                 index.mkdir()
@@ -63,7 +69,20 @@ def run(folders: list[Path]) -> None:
                 took = min(_run(python, "-c", OPEN, engine, str(home / "second"), query, home=home) for _ in range(3))
                 row["cold start s"] = round(took, 2)
     report.show(figures, "shortlist")
-    report.save("install", figures)
+    print("packages MB", weights)
+    report.save("install", figures | {"packages MB": weights})
+
+
+def megabytes(files: Iterable[Path]) -> float:
+    return round(sum(file.stat().st_size for file in files if file.is_file()) / 1e6, 1)
+
+
+def weigh_packages(installed: Path) -> dict[str, float]:
+    """The megabytes of each distribution of at least one, largest first, and of all others together."""
+    files = {found.name: found.files or () for found in distributions(path=[str(installed)])}
+    sizes = {name: megabytes(installed / path for path in paths) for name, paths in files.items()}
+    large = {name: size for name, size in sorted(sizes.items(), key=lambda item: -item[1]) if size >= 1}
+    return large | {"others": round(sum(size for name, size in sizes.items() if name not in large), 1)}
 
 
 def _run(*command: str, home: Path | None = None) -> float:

@@ -20,7 +20,6 @@ PACKAGES = (
     "numpy",
     "numba",
     "bm25s",
-    "wordllama",
     "onnxruntime",
     "tantivy",
     "rank_bm25",

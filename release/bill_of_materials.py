@@ -16,7 +16,7 @@ PERMISSIVE = {
 # Changed files of such a package must be published under the same license; what uses it need not be.
 WEAK_COPYLEFT = {"MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)"}
 # Packages that declare their license only as a text; read in their files.
-READ = {"protobuf": "BSD-3-Clause", "pypdfium2": "BSD-3-Clause AND Apache-2.0", "wordllama": "MIT"}
+READ = {"protobuf": "BSD-3-Clause", "pypdfium2": "BSD-3-Clause AND Apache-2.0"}
 
 
 def write_bill(tool: Path, python: Path, file: Path) -> None:

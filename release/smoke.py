@@ -35,7 +35,8 @@ def call(*arguments: str, code: int = 0) -> str:
 def check_doctor(*, with_extras: bool) -> None:
     checks = {row["name"]: row for row in json.loads(call("doctor", "--json"))["checks"]}
     assert checks["compiled loops"]["state"] == "ok", checks["compiled loops"]
-    for extra in ("server", "mcp", "tools", "documents", "minilm", "onnx", "model2vec"):
+    assert checks["onnxruntime"]["state"] == "ok", checks["onnxruntime"]
+    for extra in ("server", "mcp", "documents", "minilm", "onnx", "model2vec"):
         assert checks[extra]["state"] == ("ok" if with_extras else "note"), checks[extra]
 
 

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +74,13 @@ def main() -> None:
     os.chdir(sys.argv[1])
     run("build", "notes", "--kind", "files", "--root", "docs", "--embedder", "default")
     run("search", "notes", "refund")
-    run("build", "shop", "--kind", "catalog", "--root", "tools.yaml", *(["--embedder", "tools"] * HAS_MODELS))
+    run("build", "shop", "--kind", "catalog", "--root", "tools.yaml", "--embedder", "tools")
     run("discover", "shop", "refund a payment")
     run("query", "How long do refunds take?", "--corpus", "notes")
     run("eval", "shop", "cases.jsonl")
     serve_and_search()
     asyncio.run(call_through_the_gateway())
 
-
-HAS_MODELS = find_spec("onnxruntime") is not None
 
 if __name__ == "__main__":
     main()

@@ -76,7 +76,7 @@ def test_documentation_names_extras_that_exist() -> None:
     text = "\n".join(page.read_text("utf-8") for page in pages)
     lists = re.findall(r"(?:install .*?|shortlist)\[([a-z0-9,-]+)\]|extras? `([a-z0-9-]+)`", text)
     named = {extra for pair in lists for extra in "".join(pair).split(",")}
-    assert {"mcp", "tools", "documents", "server"} <= named
+    assert {"mcp", "documents", "server"} <= named
     assert named - set(EXTRAS) == set()
 
 
@@ -107,7 +107,7 @@ def without_extras(tmp_path: Path) -> dict[str, str]:
     """An environment in which Python finds only what `pip install shortlist` installs."""
     installed = find_packages(PROJECT["dependencies"]) | {"shortlist"}
     hidden = {module for module, names in PACKAGES.items() if not names & installed}
-    assert {"fastapi", "uvicorn", "mcp", "onnxruntime", "pypdf", "keyring"} <= hidden
+    assert {"fastapi", "uvicorn", "mcp", "tokenizers", "huggingface_hub", "requests", "pypdf", "keyring"} <= hidden
     (tmp_path / "sitecustomize.py").write_text(HIDE.format(modules=hidden, packages=installed), "utf-8")
     return os.environ | {"PYTHONPATH": str(tmp_path)}
 
@@ -127,7 +127,7 @@ for name in shortlist.__all__:
     getattr(shortlist, name)
 corpus = shortlist.build(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"), name="shop")
 assert shortlist.discover(corpus, "refund a payment").results[0].name == "refund_payment"
-assert corpus.info()["advice"].endswith('pip install "shortlist[tools]"')
+assert corpus.config.embedder == "tools"
 
 def error_of(function, *arguments):
     try:
@@ -136,7 +136,7 @@ def error_of(function, *arguments):
         return str(error)
 
 said = {name: error_of(shortlist.load_embedder, name) for name in (
-    "tools", "minilm", "onnx:x/y", "model2vec:x/y", "st:x/y", "x/y"
+    "minilm", "onnx:x/y", "model2vec:x/y", "st:x/y", "x/y"
 )}
 said |= {name: error_of(importlib.import_module, f"shortlist.integrations.{name}") for name in (
     "langchain", "llamaindex", "pydantic_ai", "fastmcp"
@@ -152,11 +152,32 @@ def test_the_library_works_without_extras_and_says_how_to_install_them(without_e
     said = run_without(without_extras, LIBRARY)
     lines = {name: re.findall(r'pip install "shortlist\[(.*?)\]"', text or "") for name, text in said.items()}
     assert lines == {
-        "tools": ["tools"], "minilm": ["minilm"], "onnx:x/y": ["onnx"], "model2vec:x/y": ["model2vec"],
+        "minilm": ["minilm"], "onnx:x/y": ["onnx"], "model2vec:x/y": ["model2vec"],
         "st:x/y": ["sentence-transformers"], "x/y": ["sentence-transformers", "model2vec", "onnx"],
         "langchain": ["langchain"], "llamaindex": ["llamaindex"], "pydantic_ai": ["pydantic-ai"],
         "fastmcp": ["fastmcp"], "gateway_app": ["server,mcp"], "from_mcp": ["mcp"],
     }  # fmt: skip
+
+
+DISCOVER = """
+import json, sys
+import shortlist
+from shortlist.eval import load_cases
+
+corpus = shortlist.build(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"), in_memory=True)
+assert corpus.config.embedder == "tools"
+answers = {case.query: shortlist.discover(corpus, case.query) for case in load_cases("examples/data/cases.jsonl")}
+assert {"wordllama", "tokenizers", "huggingface_hub", "requests", "torch"}.isdisjoint(sys.modules)
+print(json.dumps({query: [(one.id, one.relevance) for one in found.results] for query, found in answers.items()}))
+"""
+
+
+@pytest.mark.process
+def test_a_base_install_finds_the_same_as_one_with_all_extras(without_extras: dict[str, str]) -> None:
+    base, everything = (run_without(environment, DISCOVER) for environment in (without_extras, dict(os.environ)))
+    assert len(base) > 10
+    assert sum(map(bool, base.values())) > len(base) / 2
+    assert base == everything
 
 
 COMMANDS = """
@@ -190,9 +211,8 @@ def test_the_commands_work_without_extras_and_say_how_to_install_them(
     )
     doctor, search, scans, *others = run_without(without_extras, COMMANDS, json.dumps(commands))
     fixes = {check["name"]: check["fix"] for check in json.loads(doctor[1])["checks"]}
-    assert {extra: fixes[extra] for extra in EXTRAS if extra != "all"} == {
-        extra: f'pip install "shortlist[{extra}]"' for extra in EXTRAS if extra != "all"
-    }
+    extras = [extra for extra, packages in EXTRAS.items() if packages and extra != "all"]
+    assert {extra: fixes[extra] for extra in extras} == {extra: f'pip install "shortlist[{extra}]"' for extra in extras}
     assert (search[0], search[1].splitlines()[0]) == (0, "employee-handbook.md")
     assert 'pip install "shortlist[documents]"' in scans[2]
     assert [(code, re.findall(r'pip install "shortlist\[(.*)\]"\n$', error)) for code, _, error in others] == [

@@ -51,7 +51,7 @@ def test_the_demo_installs_the_versions_that_are_tested() -> None:
         ({"name": "a", "licenses": [{"expression": "MPL-2.0 AND MIT"}]}, {"MPL-2.0", "MIT"}, True),
         ({"name": "b", "licenses": [{"license": {"name": "OSI Approved :: BSD License"}}]}, {"BSD License"}, True),
         ({"name": "c", "licenses": [{"license": {"id": "GPL-3.0-only"}}]}, {"GPL-3.0-only"}, False),
-        ({"name": "wordllama"}, {"MIT"}, True),
+        ({"name": "protobuf"}, {"BSD-3-Clause"}, True),
         ({"name": "unknown"}, set(), False),
     ],
 )

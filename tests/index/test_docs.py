@@ -6,4 +6,4 @@ from tests.pages import read_page, run_blocks
 
 
 def test_every_block_runs_and_prints_what_is_shown() -> None:
-    assert run_blocks(read_page("explanation/embedder.md")) == 2
+    assert run_blocks(read_page("explanation/embedder.md")) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -232,7 +231,7 @@ def water_plants(litres: float) -> None:
 
 
 @pytest.mark.extras
-def test_tools_that_are_kept_are_read_by_our_own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_that_are_kept_are_read_by_our_own_model(tmp_path: Path) -> None:
     source = CorpusSource.from_functions([water_plants])
     with build(source, path=tmp_path / "a") as corpus:
         assert corpus.config.embedder == "tools"
@@ -249,9 +248,12 @@ def test_tools_that_are_kept_are_read_by_our_own_model(tmp_path: Path, monkeypat
     assert open_corpora(many[:2], needs_vectors=True)[0].config.embedder == "tools"
     with build({"a": "text"}, path=tmp_path / "c") as corpus:
         assert corpus.config.embedder == "default"
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
-    with build(source, path=tmp_path / "d") as corpus:
+
+
+@pytest.mark.extras
+@pytest.mark.usefixtures("without_onnxruntime")
+def test_tools_are_read_by_the_static_table_where_our_own_model_cannot_run(tmp_path: Path) -> None:
+    with build(CorpusSource.from_functions([water_plants]), path=tmp_path / "a") as corpus:
         assert corpus.config.embedder == "default"
 
 

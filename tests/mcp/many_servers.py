@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import random
+import sys
 from pathlib import Path
 from typing import Any
 
-from shortlist.index.embedders import models
+from shortlist.index.embedders import named
+from shortlist.index.embedders.tokenization import BytePairTokenizer
 from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.catalog_index import CatalogIndex
 from shortlist.mcp.gateway.dispatch import Gateway
@@ -20,10 +22,8 @@ NOUNS = ("order", "invoice", "customer", "ticket", "page", "file", "branch", "me
 
 
 @functools.cache
-def _tokenizer() -> Any:
-    folder = models.package_folder("wordllama")
-    assert folder
-    return models.tokenizer_file(folder / "tokenizers" / "l2_supercat_tokenizer_config.json")
+def _tokenizer() -> BytePairTokenizer:
+    return BytePairTokenizer(named.STATIC / "tokens.json")
 
 
 def count_tokens(text: str) -> int:
@@ -31,7 +31,7 @@ def count_tokens(text: str) -> int:
 
     Newer models have larger vocabularies, and count fewer on both sides.
     """
-    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
+    return len(_tokenizer().encode(text, sys.maxsize))
 
 
 def make_servers(

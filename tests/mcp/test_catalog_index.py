@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import subprocess
 import sys
@@ -158,11 +157,8 @@ def test_what_was_learned_survives_another_model_and_the_deletion_of_the_corpus(
     assert sorted(path.name for path in tmp_path.rglob("usage.db")) == ["usage.db"]
 
 
-def test_without_onnxruntime_tools_are_found_by_the_static_table(
-    tmp_path: Path, catalog: ToolCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
+@pytest.mark.usefixtures("without_onnxruntime")
+def test_without_onnxruntime_tools_are_found_by_the_static_table(tmp_path: Path, catalog: ToolCatalog) -> None:
     index = CatalogIndex(tmp_path / "tools", catalog)
     assert model_of(index.corpus()) == "default"
     assert not (tmp_path / "tools-trained").exists()

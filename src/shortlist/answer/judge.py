@@ -1,12 +1,11 @@
 """A small model that reads two texts together: does a passage support a claim, does a sentence answer a question?
 
-It is a cross-encoder with one head for each, trained by `python -m training.judge`. It needs onnxruntime; without it
-rules decide alone.
+It is a cross-encoder with one head for each, trained by `python -m training.judge`. Where
+onnxruntime cannot be imported, rules decide alone.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import re
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
+from shortlist.index.embedders.tokenization import WordPieceTokenizer
 from shortlist.results import Evidence
 
 MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
@@ -33,10 +33,8 @@ class Judge:
     """Probabilities that a text supports a claim or answers a question."""
 
     def __init__(self, model: Path) -> None:
-        tokenizers = models.import_library("tokenizers")
-        self._tokenizer = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
-        self._special = [self._tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]")]
-        self._session = ParallelSession(model, "tools")
+        self._tokenizer = WordPieceTokenizer()
+        self._session = ParallelSession(model)
 
     def rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
         """The probability that the cited passages, alone or together, support a claim."""
@@ -58,11 +56,10 @@ class Judge:
             return [1 / (1 + math.exp(-float(logits[head]))) for logits in self._session.run(rows)]
 
     def _encode(self, head: int, *parts: str) -> list[int]:
-        first, separator = self._special
-        row = [first]
+        row = [self._tokenizer.first]
         for part, most in zip(parts, MOST_TOKENS[head], strict=True):
             text = part[: most * models.CHARS_PER_TOKEN]
-            row += [*self._tokenizer.encode(text, add_special_tokens=False).ids[:most], separator]
+            row += [*self._tokenizer.encode(text, most), self._tokenizer.separator]
         return row
 
 
@@ -82,9 +79,9 @@ def select_sentences(claim: str, text: str) -> str:
 
 
 def load_judge() -> Judge | None:
-    """The model, if it and the package that runs it are installed."""
+    """The model, if this system can run it."""
     with _LOADING:  # once, however many requests come first
-        return _load(MODEL) if MODEL.exists() and importlib.util.find_spec("onnxruntime") else None
+        return _load(MODEL) if MODEL.exists() and models.can_run_models() else None
 
 
 @cache

@@ -21,6 +21,7 @@ from shortlist.compat.retriever_settings import load_compat_settings, unknown_va
 from shortlist.documents import Document, Problem
 from shortlist.errors import EmbedderError, ShortlistError, install_line
 from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.embedders import models
 from shortlist.index.kernels import library
 from shortlist.install.agent_check import check_agents
 from shortlist.install.agents import Places
@@ -61,12 +62,17 @@ def _check_installation() -> Iterator[Check]:
         yield Check("compiled loops", "ok", f"level {library.loops().cpu_level()} of this processor")
     except ShortlistError as error:
         yield Check("compiled loops", "broken", str(error), library.FIX)
+    if models.can_run_models():
+        yield Check("onnxruntime", "ok", version("onnxruntime"))
+    else:
+        says = "cannot be imported: tools are ranked by the static table, and answers are checked by rules"
+        yield Check("onnxruntime", "note", says, "pip install onnxruntime")
     wanted = [Requirement(text) for text in requires("shortlist") or ()]
     for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
         packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
         if missing := [f"{each.name}{each.specifier}" for each in packages if not _is_installed(each)]:
             yield Check(extra, "note", f"missing: {', '.join(missing)}", install_line(extra))
-        else:
+        elif packages:
             yield Check(extra, "ok", "installed")
 
 

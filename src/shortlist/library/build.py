@@ -47,7 +47,7 @@ def build(
     name, so that `build(name)` and searches find it.
 
     `source` may be a registered or built-in name such as "skills". A new corpus uses `embedder`; by default "tools" for
-    tools, skills and packages if onnxruntime is installed (in memory, for up to 200 of them), else "default". Changing
+    tools, skills and packages if onnxruntime runs here (in memory, for up to 200 of them), else "default". Changing
     the embedder of an existing corpus needs `rebuild=True`. `engine` is the address of a cluster to store it in. With
     `prune=False`, documents that are not in the source stay. The other options are those of
     `create_corpus`.

@@ -21,7 +21,7 @@ def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.setattr(parallel_session, "MAX_THREADS", request.param)
-    return ParallelSession(tools_model.MODEL, "tools")
+    return ParallelSession(tools_model.MODEL)
 
 
 def test_rows_keep_their_order_and_do_not_depend_on_each_other(session: ParallelSession) -> None:
@@ -40,6 +40,6 @@ def test_no_rows_give_nothing(session: ParallelSession) -> None:
 def test_a_model_that_cannot_be_loaded_is_reported_when_it_is_first_used(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     (tmp_path / "model.onnx").write_bytes(b"not a model")
-    session = ParallelSession(tmp_path / "model.onnx", "broken")
+    session = ParallelSession(tmp_path / "model.onnx")
     with pytest.raises(EmbedderError, match=r"model\.onnx cannot be loaded"):
         session.run(ROWS)

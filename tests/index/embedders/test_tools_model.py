@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import MissingExtra
+from shortlist.errors import EmbedderError
 from shortlist.index.embedders import models, tools_model
 from shortlist.index.embedders.named import load_embedder
+from shortlist.index.embedders.tokenization import VOCABULARY
 
 WEATHER = "getWeatherForecast\nThe weather of the next days at a place"
 MAIL = "sendEmail\nSend a message to an address"
@@ -82,7 +83,7 @@ def test_a_tool_is_found_by_what_it_is_for() -> None:
 
 def test_the_file_ships_with_its_license_and_stays_below_25_megabytes() -> None:
     folder = tools_model.MODEL.parent
-    assert sum(path.stat().st_size for path in [models.VOCABULARY, *folder.iterdir()]) < 25_000_000
+    assert sum(path.stat().st_size for path in [VOCABULARY, *folder.iterdir()]) < 25_000_000
     assert "Apache License" in (folder / "LICENSE").read_text("utf-8")
     assert "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db" in (folder / "README.md").read_text(
         "utf-8"
@@ -118,17 +119,25 @@ def test_texts_that_were_encoded_before_are_not_encoded_again(monkeypatch: pytes
     assert encoded[2:] == [[QUESTION], [MAIL]]  # the cache was full
 
 
-def test_without_onnxruntime_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(MissingExtra, match=r': pip install "shortlist\[tools\]"'):
+@pytest.mark.extras
+@pytest.mark.usefixtures("without_onnxruntime")
+def test_without_onnxruntime_the_static_table_is_used_and_that_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(EmbedderError, match="pip install onnxruntime"):
         tools_model.ToolsEmbedder()
+    tool = shortlist.Document("weather", "weather", WEATHER, kind="tool")
+    with caplog.at_level(logging.WARNING, "shortlist"):
+        info = [shortlist.build([tool], in_memory=True).info() for _ in range(2)]
+    (record,) = caplog.records
+    assert "ranked by the static table" in record.getMessage()
+    assert {one["embedder"] for one in info} == {"wordllama-256"}
+    assert all("onnxruntime, which cannot be imported" in one["advice"] for one in info)
 
 
 @pytest.mark.parametrize(
     ("kinds", "embedder", "advice"),
     [
-        (["tool"], "wordllama-256", "Install it"),
-        (["tool", "skill"], "wordllama-256", "Install it"),
+        (["tool"], "wordllama-256", "Build the corpus again"),
+        (["tool", "skill"], "wordllama-256", "Build the corpus again"),
         (["tool", "text"], "wordllama-256", ""),
         ([], "wordllama-256", ""),
         (["tool"], "tools#12345678", ""),

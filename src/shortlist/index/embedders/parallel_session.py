@@ -25,17 +25,17 @@ class ParallelSession:
     The latter costs a fifth less.
     """
 
-    def __init__(self, model: Path, name: str) -> None:
+    def __init__(self, model: Path) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._model, self._name, self._threads = model, name, min(MAX_THREADS, cores)
+        self._model, self._threads = model, min(MAX_THREADS, cores)
 
     @cached_property
     def whole(self) -> Any:
-        return models.start_session(self._model, self._name, self._threads)
+        return models.start_session(self._model, self._threads)
 
     @cached_property
     def _single_threaded(self) -> Any:
-        return models.start_session(self._model, self._name, 1) if self._threads > 1 else self.whole
+        return models.start_session(self._model, 1) if self._threads > 1 else self.whole
 
     def run(self, rows: Sequence[Sequence[int]]) -> list[Vectors]:
         """The first output of the model for each row."""

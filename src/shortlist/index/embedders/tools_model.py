@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.documents import Document, Problem
-from shortlist.errors import install_line
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
+from shortlist.index.embedders.tokenization import WordPieceTokenizer
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
@@ -28,11 +28,11 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def default_for_tools(count: int = 0, most: int = 0) -> str:
-    """The embedder of a new corpus of tools, skills or packages: ours, if the package that runs it is installed.
+    """The embedder of a new corpus of tools, skills or packages: ours, if this system can run it.
 
     Not for more than `most` tools if that is given: it encodes about a hundred tools per second.
     """
-    return "tools" if importlib.util.find_spec("onnxruntime") and count <= (most or count) else "default"
+    return "tools" if count <= (most or count) and models.can_run_models() else "default"
 
 
 def default_in_memory(documents: Iterable[Document | Problem]) -> str:
@@ -49,9 +49,9 @@ def suggest_embedder(kinds: Collection[str], embedder: str) -> str:
     if not set(kinds) or not TRAINED_FOR.issuperset(kinds) or not embedder.startswith("wordllama"):
         return ""
     ranks = f"The embedder 'tools' ranks {' and '.join(sorted(f'{kind}s' for kind in kinds))} better."
-    if default_for_tools() == "tools":
+    if models.can_run_models():
         return f"{ranks} Build the corpus again with it."
-    return f"{ranks} Install it: {install_line('tools')}"
+    return f"{ranks} It needs onnxruntime, which cannot be imported here."
 
 
 def model_name() -> str:
@@ -76,12 +76,12 @@ class ToolsEmbedder(models.OnnxEmbedder):
     noise = (0.24, 0.07)
 
     def __init__(self) -> None:
-        tokenizers = models.import_library("tokenizers")
-        made = tokenizers.BertWordPieceTokenizer(str(models.VOCABULARY), lowercase=True)
-        tokenizer = tokenizers.Tokenizer.from_str(made.to_str())  # can encode without offsets, twice as fast
+        tokenizer = WordPieceTokenizer()
+        encode = functools.partial(tokenizer.encode_whole, max_tokens=MAX_TOKENS)
         self._cache: dict[str, Vectors] = {}
-        self._parallel = ParallelSession(MODEL, model_name())
-        super().__init__(MODEL, tokenizer, model_name(), MAX_TOKENS, session=self._parallel.whole)
+        self._parallel = ParallelSession(MODEL)
+        whole = self._parallel.whole
+        super().__init__(MODEL, encode, {tokenizer.unknown}, model_name(), MAX_TOKENS, session=whole)
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
         cache = {} if query else self._cache
@@ -95,7 +95,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
 
     def _encode_new(self, texts: list[str]) -> list[Vectors]:
         with models.explain_errors(f"{self.name} cannot encode"):
-            ids = [row.ids for row in self._tokenizer.encode_batch_fast([as_read(text) for text in texts])]
-            known = [at for at, row in enumerate(ids) if not self._dim or not self._unknown.issuperset(row[1:-1])]
+            ids = [self._encode_tokens(as_read(text)) for text in texts]
+            known = [at for at, row in enumerate(ids) if not self._dim or not self._unknown.issuperset(row)]
             rows = dict(zip(known, self._parallel.run([ids[at] for at in known]), strict=True))
             return [rows[at] if at in rows else np.zeros(self._dim or 0, dtype=np.float32) for at in range(len(ids))]
