@@ -74,8 +74,8 @@ def test_a_selection_that_may_not_be_right_has_a_label_with_the_reason(
 ) -> None:
     low = discovered(service, query="play some music for the customer", min_relevance=0.4)
     assert low["confidence"] == "low"
-    page = visit(service.url, "#/search?min_relevance=0.4&q=play+some+music+for+the+customer")
-    page.set_viewport_size({"width": width, "height": 900})
+    place = "#/search?min_relevance=0.4&q=play+some+music+for+the+customer"
+    page = visit(service.url, place, viewport={"width": width, "height": 900})
     doubt = page.locator(".doubt")
     expect(doubt).to_have_text(f"Not sure {low['confidence_reason']}")
     expect(doubt).to_be_in_viewport()
