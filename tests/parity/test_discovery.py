@@ -543,14 +543,15 @@ def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match()
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("kind", ["skills", "packages"])
-def test_e6_without_the_extra_a_refusal_names_it(kind: str) -> None:
+def test_e6_with_the_static_table_a_refusal_suggests_our_model(kind: str) -> None:
     documents = [one for one in CorpusSource.of_kind(kind) if isinstance(one, Document)][:3]
     with build(CorpusSource("some", kind, lambda: documents)) as corpus:
         assert corpus.info()["embedder"].startswith("wordllama")
         found = discover(corpus, "xyzzy plugh frobnicate")
         assert found.abstained
         (advice,) = (text for text in found.signals["try"] if "embedder" in text)
-        assert "tools" in advice.partition("Install it:")[2]
+        assert "'tools'" in advice
+        assert "Build the corpus again" in advice
 
 
 @pytest.mark.extras
