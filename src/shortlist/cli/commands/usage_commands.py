@@ -64,7 +64,7 @@ def _list_logs(out: Output) -> None:
 def _describe_documents(log: UsageLog, corpora: Sequence[Corpus]) -> list[dict[str, Any]]:
     """The documents with examples, as they are ranked by them; those with the largest weight first."""
     searches = list(log)
-    examples = learned_examples.collect_examples(searches, time.time())
+    examples = learned_examples.collect_examples(searches, time.time()).by_document
     last_use = {(use.id, use.hash): search.at for search in searches for use in search.uses}
     hashes: dict[str, bytes] = {}
     with opening.open_states(corpora) as states:

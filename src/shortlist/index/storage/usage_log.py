@@ -39,8 +39,9 @@ FORGOTTEN = 1 << 40  # added to the version when something is forgotten
 
 # off: nothing is stored or used. log: searches and their outcomes are stored. on: they also change the ranking.
 Learning = Literal["off", "log", "on"]
-# What became of a document: it was called, or read, and that was right; or the call failed.
-Outcome = Literal["called", "read", "failed"]
+# What became of a document: it was called, or read, and that was right; the call failed; a user reported that it was
+# wrong for the query; or the query found nothing, and the document was used after another one.
+Outcome = Literal["called", "read", "failed", "wrong", "reworded"]
 
 _TABLES = f"""
 PRAGMA user_version = {FORMAT};
@@ -186,7 +187,7 @@ class UsageLog:
             if database is not None:
                 counts = database.execute(
                     "SELECT count(*), min(at), (SELECT count(*) FROM uses), (SELECT count(DISTINCT id) FROM uses "
-                    "WHERE outcome != 'failed') FROM searches"
+                    "WHERE outcome NOT IN ('failed', 'wrong')) FROM searches"
                 ).fetchone()
                 size = os.path.getsize(self.path) if self.path else 0
         return dict(zip(("searches", "since", "uses", "documents", "bytes"), (*counts, size), strict=True))
