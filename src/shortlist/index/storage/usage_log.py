@@ -152,6 +152,17 @@ class UsageLog:
         known |= new
         return {query: known[query] for query in queries if query in known}
 
+    def withdraw(self, query: str, id: str, session: str = "") -> int:
+        """Delete the reports of a session that a query led to a document, or that it was wrong; return their number.
+
+        A report is a search with only this use. What an agent has searched for and used is not a report.
+        """
+        condition = (
+            "query = ? AND session = ? AND num IN (SELECT search FROM uses WHERE id = ?) "
+            "AND num NOT IN (SELECT search FROM uses WHERE id != ?)"
+        )
+        return self._forget(condition, [normalize(query), clean(session), id, id])
+
     def forget(self, id: str | None = None, query: str | None = None) -> int:
         """Delete the searches after which a document was used, or those with a query, or all; return their number."""
         conditions, values = ["1"], []
@@ -161,10 +172,13 @@ class UsageLog:
         if query is not None:
             conditions.append("query = ?")
             values.append(normalize(query))
+        return self._forget(" AND ".join(conditions), values)
+
+    def _forget(self, condition: str, values: Sequence[str]) -> int:
         with self._writing(create=False) as database:
             if database is None:
                 return 0
-            count = self._delete(database, " AND ".join(conditions), values)
+            count = self._delete(database, condition, values)
             database.execute(f"UPDATE version SET number = number + {FORGOTTEN}")
         with self._reading() as database:  # so that nothing of it is left in the files
             if database is not None:
