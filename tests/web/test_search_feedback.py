@@ -48,7 +48,7 @@ def test_a_result_that_is_marked_as_right_is_learned_and_the_reason_of_its_rank_
     page.evaluate("readShifts()")  # of the results
     with page.expect_request("**/feedback") as sent:
         button(page, "This was right", title).click()
-    report = sent.value.post_data_json
+    report: dict[str, Any] = sent.value.post_data_json or {}
     assert report.pop("session")
     assert report == {"query": QUERY, "id": shown[5], "outcome": "called", "shown": shown}
     expect(button(page, "Learned, undo", title)).to_have_text("Learned, undo")
