@@ -60,7 +60,7 @@ def bound_gain(uses: Floats, own: Floats) -> Floats:
     return bound
 
 
-class Comparison(NamedTuple):
+class ExampleMatch(NamedTuple):
     """What the examples of each row say about a query."""
 
     gain: Floats  # what they add to a score
@@ -90,14 +90,14 @@ class Lessons:
         needed = LEVEL.of(self.count) + SIMILARITY.of(self.count) * self.similarity
         return MEANING.of(self.count), WORDS.of(self.count), needed, OWN.of(self.count)
 
-    def compare(self, vector: Vectors | None, terms: Mapping[str, float]) -> Comparison:
+    def compare(self, vector: Vectors | None, terms: Mapping[str, float]) -> ExampleMatch:
         by_meaning, by_words, needed, replaced = self._weights
         words = self._compare_words(terms)
         if vector is None:
             meaning, uses = words, np.add.reduceat(self.independent, self.starts[:-1]) * _are_alike(words)
         else:
             meaning, uses = self._compare_vectors(vector)
-        return Comparison(by_meaning * meaning + by_words * words - needed, replaced, uses)
+        return ExampleMatch(by_meaning * meaning + by_words * words - needed, replaced, uses)
 
     def _compare_vectors(self, vector: Vectors) -> tuple[Floats, Floats]:
         """The cosine with the examples of each row, and the number of independent uses after queries like this one."""
