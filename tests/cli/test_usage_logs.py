@@ -33,3 +33,23 @@ def test_a_damaged_log_is_reported_and_the_others_are_listed(used: Shell) -> Non
     done = used("learned", "--quiet")
     assert (done.code, done.out) == (0, "shop\n")
     assert "other" in used("learned").err
+
+
+def test_the_logs_of_the_gateway_in_other_projects_are_listed_and_forgotten(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / "first").mkdir()
+    names = {}
+    for name, folder in {"first": shell.folder / "first", "second": shell.folder}.items():
+        monkeypatch.chdir(folder)
+        home = GatewayConfig().home
+        UsageLog(home / "usage.db").add(f"query of {name}", uses=[Use("weather/now", b"hash", "called")])
+        names[name] = f"mcp:{home.name}"
+    other = names["first"]
+    assert {row["name"] for row in shell("learned", "--json").json["corpora"]} == {"mcp", other}
+    (row,) = shell("learned", other, "--json").json["documents"]
+    assert [one["query"] for one in row["queries"]] == ["query of first"]
+    assert shell("forget", other, "--id", "weather/now").out == "1 search is deleted.\n"
+    assert [one["query"] for one in shell("learned", "mcp", "--searches", "--json").json["searches"]] == [
+        "query of second"
+    ]

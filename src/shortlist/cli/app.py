@@ -139,6 +139,10 @@ app = LazyGroup(
                 "usage_commands",
                 "Show what was learned from use: the documents that were used, and the queries that led to them.",
             ),
+            "feedback": LazyCommand(
+                "usage_commands",
+                "Report that a query led to a document, so that similar queries find it, or that it was wrong.",
+            ),
             "forget": LazyCommand(
                 "usage_commands",
                 "Delete searches from the log of use of a corpus, so that they no longer change the ranking.",

@@ -231,14 +231,19 @@ def feedback(
     corpus: str,
     query: str,
     id: str,
-    outcome: Literal["called", "read", "failed"] = "called",
+    outcome: Literal["called", "read", "failed", "wrong", "reworded"] = "called",
     *,
     shown: Sequence[str] = (),
     session: str = "",
+    undo: bool = False,
     timeout: float | None = None,
 ) -> Steps[bool]:
-    """Report that a query led to a document, as `Corpus.learn` does; return whether it was stored."""
-    body = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
+    """Report that a query led to a document, or that it was wrong; return whether it was stored. See `Corpus.learn`.
+
+    With `undo`, what this session reported about both is deleted instead; return whether anything was.
+    """
+    body: dict[str, Any] = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
+    body |= {"undo": True} if undo else {}
     data = yield from _write("POST", _path(corpus, "feedback"), body, timeout)
     return _rebuild(lambda found: bool(found["stored"]), data)
 

@@ -70,9 +70,11 @@ class BM25SClient:
         *,
         shown: Sequence[str] = (),
         session: str = "",
+        undo: bool = False,
     ) -> dict[str, Any]:
         """Report that a query led to a document; see `Corpus.learn`. The catalog is the corpus "catalog"."""
-        body = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
+        body: dict[str, Any] = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
+        body |= {"undo": True} if undo else {}
         return self._send("POST", _corpus_path(corpus, "feedback"), body)
 
     def usage(self, corpus: str) -> dict[str, Any]:

@@ -176,17 +176,22 @@ class Corpus:
         *,
         shown: Sequence[str] = (),
         session: str = "",
+        undo: bool = False,
     ) -> bool:
         """Store that a query led to a document, so that similar queries find it; return whether it was stored.
 
-        `outcome` is "called" or "read" if the document was right, "failed" if it could not be used. `shown` are the ids
-        among which it was chosen. Of many uses in one `session` only a few count. Nothing is stored if `learning` is
-        "off". See `usage` for what is stored and how to forget it.
+        `outcome` is "called" or "read" if the document was right, "failed" if it could not be used, "wrong" if it is
+        not what the query asks for, and "reworded" if the query found nothing and the document was used after another
+        one. `shown` are the ids among which it was chosen. Of many uses in one `session` only a few count. With `undo`,
+        what this session reported about the document and the query is deleted instead; return whether anything was.
+        Nothing is stored if `learning` is "off". See `usage` for what is stored and how to forget it.
         """
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"A query must be a non-empty string, not {query!r}.")
         if outcome not in get_args(Outcome):
             raise InputError(f"outcome must be one of {', '.join(get_args(Outcome))}, not {outcome!r}.")
+        if undo:
+            return self.usage.withdraw(query, clean(id), session) > 0
         if self.learning == "off":
             return False
         use = self.use_of(id, outcome)
@@ -332,8 +337,10 @@ class RemoteCorpus(Corpus):
         *,
         shown: Sequence[str] = (),
         session: str = "",
+        undo: bool = False,
     ) -> bool:
-        return self._engine.client.feedback(self._engine.name, query, id, outcome, shown=shown, session=session)
+        name = self._engine.name
+        return self._engine.client.feedback(name, query, id, outcome, shown=shown, session=session, undo=undo)
 
     def ask(self, question: str, **options: Any) -> Answer:
         """Let the service answer a question; options are those of `Client.ask`."""

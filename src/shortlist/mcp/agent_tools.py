@@ -127,7 +127,7 @@ class AgentActions:
         found["results"] = [item for item in found["results"] if not is_pending(item)]
         items = [item for item in found["results"] + found["near"] if is_usable(item)]
         shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
-        usage.searched(corpora, found["query"], shown)
+        usage.searched(corpora, found["query"], shown, refused=not found["results"])
         notes = self._describe_pending(found) if kind in (None, "tool") else []
         tools = self.gateway.catalog.tools
         near = [mark_uncallable(item, tools) for item in found["near"]]

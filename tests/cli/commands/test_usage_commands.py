@@ -95,3 +95,14 @@ def test_without_a_case_no_file_is_written(shop: Shell) -> None:
     assert shop("cases", "export", "shop", "--out", "used.jsonl").code == 3
     assert not (shop.folder / "used.jsonl").exists()
     assert shop("eval", "shop", "--from-usage").code == 1
+
+
+def test_feedback_is_stored_and_undone(shop: Shell) -> None:
+    for options, outcome in (((), "called"), (("--wrong",), "wrong")):
+        sent = ("feedback", "shop", "cash for the lady", "refund_payment", *options)
+        assert shop(*sent).out == "Stored.\n"
+        (search,) = shop("learned", "shop", "--searches", "--json").json["searches"]
+        assert search["uses"] == [{"id": "refund_payment", "outcome": outcome}]
+        assert shop(*sent, "--undo").out == "The report is deleted.\n"
+        assert shop("learned", "shop", "--searches", "--json").json["searches"] == []
+    assert "no report" in shop("feedback", "shop", "cash", "refund_payment", "--undo").err

@@ -164,7 +164,7 @@ def test_a_corpus_learns_what_it_has(corpus: Corpus) -> None:
     assert corpus.info()["usage"]["uses"] == 1
     with pytest.raises(CorpusNotFound, match="Did you mean 'send_email'"):
         corpus.learn("write to my boss", "send_emails")
-    with pytest.raises(InputError, match="must be one of called, read, failed, not 'clicked'"):
+    with pytest.raises(InputError, match=r"must be one of called, .*wrong.*, not 'clicked'"):
         corpus.learn("write to my boss", "send_email", "clicked")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="non-empty string"):
         corpus.learn(" ", "send_email")

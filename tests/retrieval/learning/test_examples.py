@@ -28,7 +28,7 @@ A = Use("a", b"", "called")
 
 def test_examples_are_weighed_by_how_often_how_recently_and_how_consistently() -> None:
     def weigh(*searches: list[Search]) -> float:
-        examples = collect_examples([one for some in searches for one in some], now=0.0)
+        examples = collect_examples([one for some in searches for one in some], now=0.0).by_document
         return sum(example.weight for example in examples.get(("a", b""), []))
 
     once = weigh(made(1, "q", [A]))

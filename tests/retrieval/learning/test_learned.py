@@ -16,6 +16,7 @@ from shortlist import Corpus, Document, create_corpus, discover, search
 from shortlist.index.storage.usage_log import FILE, UsageLog
 from shortlist.retrieval.learning import learned
 from shortlist.retrieval.learning.learned import MOST_LOST
+from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -64,15 +65,85 @@ def scores(corpus: Corpus, query: str, **options: object) -> dict[str, float]:
     return {hit.id: hit.score for hit in search(corpus, query, **options)}  # type: ignore[arg-type]
 
 
-def test_a_query_that_led_to_a_tool_finds_it_in_other_words(corpus: Corpus) -> None:
+WORDINGS = (
+    JARGON,
+    "ping the crew about the offsite",
+    "the whole crew needs a ping on the offsite",
+    "offsite news, ping everybody in the crew",
+    "ping the crew that the offsite is off",
+)
+
+
+def test_queries_that_led_to_a_tool_find_it_in_other_words(corpus: Corpus) -> None:
     assert discover(corpus, SIMILAR).abstained
-    corpus.learn(JARGON, "send_email")
+    for query in WORDINGS:
+        corpus.learn(query, "send_email")
     (hit, *_) = search(corpus, SIMILAR)
     assert hit.id == "send_email"
     assert hit.signals["learned"] > 0
-    assert [item.id for item in discover(corpus, JARGON).results] == ["send_email"]  # the same words again
+    assert [item.id for item in discover(corpus, SIMILAR).results] == ["send_email"]
     corpus.usage.forget()
     assert discover(corpus, SIMILAR).abstained
+
+
+def select_ids(corpus: Corpus, query: str) -> list[str]:
+    return [item.id for item in discover(corpus, query).results]
+
+
+def relevance_of(corpus: Corpus, query: str, id: str) -> float:
+    return next((hit.relevance or 0.0 for hit in search(corpus, query) if hit.id == id), 0.0)
+
+
+def test_one_report_never_lifts_a_document_that_does_not_serve_the_query_into_a_selection(corpus: Corpus) -> None:
+    queries = (JARGON, "which mayor was the first", "send a message to an address")
+    for query in queries:
+        corpus.usage.forget()
+        before, selected = relevance_of(corpus, query, "list_invoices"), select_ids(corpus, query)
+        for _ in range(20):  # a click that is repeated does not count
+            corpus.learn(query, "list_invoices")
+        after = relevance_of(corpus, query, "list_invoices")
+        assert before <= after < THRESHOLD
+        assert select_ids(corpus, query) == selected
+
+
+def test_a_popular_tool_is_not_lifted_for_a_query_that_is_not_like_its_examples(corpus: Corpus) -> None:
+    for at in range(30):
+        corpus.learn(f"show the bills of customer {at}", "list_invoices", session=str(at))
+    corpus.learn(JARGON, "list_invoices")
+    assert relevance_of(corpus, JARGON, "list_invoices") < THRESHOLD
+    assert discover(corpus, JARGON).abstained
+
+
+def test_uses_in_one_session_lift_less_than_those_of_different_sessions(corpus: Corpus) -> None:
+    for query in WORDINGS:
+        corpus.learn(query, "send_email", session="one")
+    same = relevance_of(corpus, SIMILAR, "send_email")
+    corpus.usage.forget()
+    for at, query in enumerate(WORDINGS):
+        corpus.learn(query, "send_email", session=str(at))
+    assert relevance_of(corpus, SIMILAR, "send_email") > same
+
+
+def test_a_report_that_a_document_is_wrong_lowers_it_for_that_query_only(corpus: Corpus) -> None:
+    query, other = "send a message to an address", "send the message"
+    before = [scores(corpus, text)["send_email"] for text in (query, other)]
+    corpus.learn(query, "send_email", "wrong")
+    first = [scores(corpus, text)["send_email"] for text in (query, other)]
+    assert first[0] < before[0]
+    assert first[1] == before[1]
+    corpus.learn(query, "send_email", "wrong")  # the same click again
+    assert scores(corpus, query)["send_email"] == pytest.approx(first[0])
+    corpus.learn(query, "send_email", "wrong", session="another")
+    assert before[0] / 2 < scores(corpus, query)["send_email"] < first[0]
+
+
+def test_what_is_passed_over_twice_loses_a_little(corpus: Corpus) -> None:
+    query = "put a message into the calendar"
+    before = scores(corpus, query)["send_email"]
+    corpus.learn(query, "add_event", shown=["send_email", "add_event"], session="one")
+    assert scores(corpus, query)["send_email"] == before
+    corpus.learn(query, "add_event", shown=["send_email", "add_event"], session="two")
+    assert 0.9 * before < scores(corpus, query)["send_email"] < before
 
 
 def test_ranking_without_a_log_or_without_learning_is_unchanged(corpus: Corpus) -> None:

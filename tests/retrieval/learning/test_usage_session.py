@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from shortlist import Corpus, Document, create_corpus, search
 from shortlist.results import Hit
 from shortlist.retrieval.learning import usage_session
+from shortlist.retrieval.learning.examples import collect_examples
 from shortlist.retrieval.learning.usage_session import MOST_SEARCHES, UsageSession
 
 MOWER = Document("mower", "Mow the lawn", "Cuts the grass of a garden.", kind="tool")
@@ -162,6 +164,39 @@ def test_uses_from_many_threads_count_once_for_each_search(corpus: Corpus) -> No
             pool.submit(session.used, "home", "mower", "called")
             pool.submit(session.used, "home", "kettle", "called")
     assert sorted(stored(corpus)[0][1]) == [("kettle", "called"), ("mower", "called")]
+
+
+# A query that found nothing
+
+
+def test_a_refused_query_is_credited_with_what_is_used_after_the_next_wording(corpus: Corpus) -> None:
+    session = UsageSession()
+    session.searched([corpus], "hot drink", shown("kettle"))
+    session.searched([corpus], "verdure too tall", shown("kettle"), refused=True)  # a close match was shown
+    session.searched([corpus], "greenery is high", [], refused=True)  # nothing was shown
+    session.searched([corpus], "shorter grass", shown("mower"))
+    for _ in range(2):
+        session.used("home", "mower", "called")
+    credit = [("mower", "reworded")]
+    assert sorted(stored(corpus)) == [
+        ("greenery is high", credit),
+        ("hot drink", []),
+        ("shorter grass", [("mower", "called")]),
+        ("verdure too tall", credit),
+    ]
+    examples = collect_examples(list(corpus.usage), time.time()).by_document.values()
+    weights = {example.query: example.weight for row in examples for example in row}
+    assert weights["verdure too tall"] == pytest.approx(weights["shorter grass"] / 2, rel=1e-3)
+
+
+def test_a_refused_query_is_not_credited_with_failed_calls_or_after_another_search(corpus: Corpus) -> None:
+    session = UsageSession()
+    session.searched([corpus], "verdure too tall", [], refused=True)
+    session.searched([corpus], "shorter grass", shown("mower"))
+    session.used("home", "mower", "failed")
+    session.searched([corpus], "hot drink", shown("kettle"))
+    session.used("home", "kettle", "called")
+    assert stored(corpus) == [("shorter grass", [("mower", "failed")]), ("hot drink", [("kettle", "called")])]
 
 
 # What cannot be gained by abuse

@@ -32,6 +32,8 @@ def test_feedback_is_learned_and_similar_queries_find_the_document(client: TestC
     assert found(client, "an unhappy customer") == []
     assert client.post(FEEDBACK, json=RIGHT).json() == {"stored": True, "learning": "on"}
     assert found(client, "an unhappy customer") == ["refund"]
+    answer = client.post("/v1/corpora/catalog/discover", json={"query": "an unhappy customer"}).json()
+    assert answer["results"] == []  # one report is not enough
     assert client.get("/status").json()["learning"] == "on"
 
 
@@ -103,7 +105,7 @@ def test_what_was_learned_survives_a_restart_and_a_reload(make: Make, catalog: P
         ({"query": " \n "}, "body.query", "pattern"),
         ({"query": "x" * 8_001}, "body.query", "the limit is 8,000"),
         ({"id": " "}, "body.id", "pattern"),
-        ({"outcome": "good"}, "body.outcome", "'called', 'read' or 'failed'"),
+        ({"outcome": "good"}, "body.outcome", "'called', 'read', 'failed', 'wrong' or 'reworded'"),
         ({"shown": ["track"] * 51}, "body.shown", "at most 50 items"),
         ({"shown": "track"}, "body.shown", "list"),
         ({"session": "s" * 201}, "body.session", "at most 200 characters"),
@@ -177,3 +179,18 @@ def test_a_new_session_for_each_report_does_not_avoid_the_limit(client: TestClie
     assert [answer["stored"] for answer in answers] == [True] * MOST_IN_SESSION + [False] * 3
     assert counts(client)[1] == MOST_IN_SESSION
     assert client.post(FEEDBACK, json={"query": "parcel", "id": "track"}).json()["stored"]  # the limit is per document
+
+
+def test_a_report_is_taken_back_by_the_session_that_sent_it(client: TestClient) -> None:
+    reports = [RIGHT | {"session": "s1"}, RIGHT | {"session": "s2", "outcome": "wrong"}]
+    for report in reports:
+        client.post(FEEDBACK, json=report)
+    assert counts(client) == (2, 2, 1)
+    assert client.post(FEEDBACK, json=RIGHT | {"undo": True}).json()["stored"] is False  # it has no session
+    for report, left in zip(reports, (1, 0), strict=True):
+        assert client.post(FEEDBACK, json=report | {"undo": True}).json() == {"stored": True, "learning": "on"}
+        assert counts(client)[0] == left
+    assert found(client, "an unhappy customer") == []
+    for _ in range(2 * MOST_IN_SESSION):  # what was taken back does not count for the limit
+        assert client.post(FEEDBACK, json=RIGHT).json()["stored"]
+        assert client.post(FEEDBACK, json=RIGHT | {"undo": True}).json()["stored"]

@@ -19,11 +19,14 @@ from shortlist.errors import CorpusError, InputError
 with lazy_imports():
     from shortlist import _settings
     from shortlist.cli import usage_logs
+    from shortlist.cli.corpora import open_corpus
     from shortlist.cli.terminal import usage_tables
     from shortlist.eval import cases as case_files
     from shortlist.eval import usage_cases
     from shortlist.library import opening
     from shortlist.retrieval.learning import examples as learned_examples
+
+SESSION = "command line"
 
 if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
@@ -64,7 +67,7 @@ def _list_logs(out: Output) -> None:
 def _describe_documents(log: UsageLog, corpora: Sequence[Corpus]) -> list[dict[str, Any]]:
     """The documents with examples, as they are ranked by them; those with the largest weight first."""
     searches = list(log)
-    examples = learned_examples.collect_examples(searches, time.time())
+    examples = learned_examples.collect_examples(searches, time.time()).by_document
     last_use = {(use.id, use.hash): search.at for search in searches for use in search.uses}
     hashes: dict[str, bytes] = {}
     with opening.open_states(corpora) as states:
@@ -99,6 +102,26 @@ def _list_searches(out: Output, corpus: str) -> None:
 
     data = {"corpus": corpus, "searches": rows}
     out.show(data, lambda screen: usage_tables.show_searches(screen, data), [row["query"] for row in rows])
+
+
+@command(examples=['shortlist feedback tools:tools.yaml "give the money back" refund_payment'])
+@corpus_argument
+@click.argument("query")
+@click.argument("id")
+@click.option("--wrong", is_flag=True, help="Report that the document is not what the query asks for.")
+@click.option("--undo", is_flag=True, help="Delete what was reported with this command about the query and document.")
+def feedback(out: Output, corpus: str, query: str, id: str, wrong: bool, undo: bool) -> int:
+    """Report that a query led to a document, so that similar queries find it, or that it was wrong."""
+    opened = open_corpus(out, corpus)
+    opened.learning = _settings.load_learning()
+    stored = opened.learn(query, id, "wrong" if wrong else "called", session=SESSION, undo=undo)
+    if undo and not stored:
+        raise InputError(
+            f"The log of {corpus!r} has no report that was sent with this command about {query!r} and {id!r}."
+        )
+    text = "The report is deleted." if undo else "Stored." if stored else "Nothing is stored: learning is off."
+    out.show({"corpus": corpus, "stored": stored and not undo, "learn": opened.learning}, text)
+    return OK
 
 
 @command(

@@ -39,8 +39,9 @@ FORGOTTEN = 1 << 40  # added to the version when something is forgotten
 
 # off: nothing is stored or used. log: searches and their outcomes are stored. on: they also change the ranking.
 Learning = Literal["off", "log", "on"]
-# What became of a document: it was called, or read, and that was right; or the call failed.
-Outcome = Literal["called", "read", "failed"]
+# What became of a document: it was called, or read, and that was right; the call failed; a user reported that it was
+# wrong for the query; or the query found nothing, and the document was used after another one.
+Outcome = Literal["called", "read", "failed", "wrong", "reworded"]
 
 _TABLES = f"""
 PRAGMA user_version = {FORMAT};
@@ -151,6 +152,17 @@ class UsageLog:
         known |= new
         return {query: known[query] for query in queries if query in known}
 
+    def withdraw(self, query: str, id: str, session: str = "") -> int:
+        """Delete the reports of a session that a query led to a document, or that it was wrong; return their number.
+
+        A report is a search with only this use. What an agent has searched for and used is not a report.
+        """
+        condition = (
+            "query = ? AND session = ? AND num IN (SELECT search FROM uses WHERE id = ?) "
+            "AND num NOT IN (SELECT search FROM uses WHERE id != ?)"
+        )
+        return self._forget(condition, [normalize(query), clean(session), id, id])
+
     def forget(self, id: str | None = None, query: str | None = None) -> int:
         """Delete the searches after which a document was used, or those with a query, or all; return their number."""
         conditions, values = ["1"], []
@@ -160,10 +172,13 @@ class UsageLog:
         if query is not None:
             conditions.append("query = ?")
             values.append(normalize(query))
+        return self._forget(" AND ".join(conditions), values)
+
+    def _forget(self, condition: str, values: Sequence[str]) -> int:
         with self._writing(create=False) as database:
             if database is None:
                 return 0
-            count = self._delete(database, " AND ".join(conditions), values)
+            count = self._delete(database, condition, values)
             database.execute(f"UPDATE version SET number = number + {FORGOTTEN}")
         with self._reading() as database:  # so that nothing of it is left in the files
             if database is not None:
@@ -186,7 +201,7 @@ class UsageLog:
             if database is not None:
                 counts = database.execute(
                     "SELECT count(*), min(at), (SELECT count(*) FROM uses), (SELECT count(DISTINCT id) FROM uses "
-                    "WHERE outcome != 'failed') FROM searches"
+                    "WHERE outcome NOT IN ('failed', 'wrong')) FROM searches"
                 ).fetchone()
                 size = os.path.getsize(self.path) if self.path else 0
         return dict(zip(("searches", "since", "uses", "documents", "bytes"), (*counts, size), strict=True))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.index.storage.usage_log import Search
+from shortlist.index.storage.usage_log import LONGEST_QUERY, Search
 from shortlist.retrieval.relevance import THRESHOLD
 
-# How much an example counts by how it came about. A tool that is only read was looked at, not used.
-WORTH = {"called": 1.0, "read": 0.5}
-MOST_REPEATED = 2.0  # one query, however often it is repeated
+# How much an example counts by how it came about. A tool that is only read was looked at, not used; a query that found
+# nothing was perhaps about something else than the one that followed it.
+WORTH = {"called": 1.0, "read": 0.5, "reworded": 0.5}
+MOST_REPEATED = 2.0  # one query, in however many sessions it is repeated; in one session, it counts once
 MOST_IN_SESSION = 5  # uses of one document in one session; without a session there is no limit
 MOST_EXAMPLES = 30  # of one document, those with the largest weights
 OFFERED = 0.25  # a use counts less if the same query was also followed by no use of what it showed
+PASSED_OVER = (
+    2  # searches for one query that showed a document and were followed by the use of another, before it loses
+)
 HALF_LIFE = 180 * 86_400.0  # seconds after which an example counts half
 
 # The threshold is fitted to the log once it has this many searches after which something was used, and nothing was.
@@ -29,33 +33,87 @@ LIMITS = (0.2, 0.35)
 class Example(NamedTuple):
     query: str
     weight: float
+    independent: float = 1.0  # uses of different sessions; further ones in a session count less
 
 
-def collect_examples(searches: Sequence[Search], now: float) -> dict[tuple[str, bytes], list[Example]]:
-    """The queries that led to each document, weighed by how often, how recently and how consistently they did."""
-    worth: dict[tuple[str, bytes], dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    against: dict[tuple[str, str], float] = defaultdict(float)  # query and id
-    in_session: Counter[tuple[str, str]] = Counter()  # session and id
+Key = tuple[str, bytes]  # id and hash of a document
+
+
+class Examples(NamedTuple):
+    """What a log says about documents: the queries that led to each of them, and those for which it was not right."""
+
+    by_document: dict[Key, list[Example]]
+    doubts: dict[str, dict[str, float]]  # by the key of a query, the ids with the weight of what counts against them
+
+
+def collect_examples(searches: Sequence[Search], now: float) -> Examples:
+    """The examples of each document, weighed by how often, how recently and how consistently they led to it.
+
+    A use is independent of others if it is of another session, or reported without one. Further queries of a session
+    count less and less, and the same query again in a session does not count.
+    """
+    worth: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    independent: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    against: dict[tuple[str, str], float] = defaultdict(float)  # key of a query, and id
+    reported: dict[tuple[str, str], float] = defaultdict(float)  # of these, reports that it was wrong
+    wrong: set[tuple[str, str, str]] = set()  # session, query and id of these
+    passed_over: Counter[tuple[str, str]] = Counter()
+    in_session: dict[tuple[str, str], set[str]] = defaultdict(set)  # queries by session and id
     for search in searches:
-        age = 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
+        query, age = key_of(search.query), 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
         for id, hash, outcome in search.uses:
             if outcome not in WORTH:
-                against[search.query, id] += age
+                against[query, id] += age
+                if outcome == "wrong" and (search.session, query, id) not in wrong:
+                    wrong.add((search.session, query, id))
+                    reported[query, id] += age
                 continue
-            in_session[search.session, id] += 1
-            if not search.session or in_session[search.session, id] <= MOST_IN_SESSION:
-                worth[id, hash][search.query] += WORTH[outcome] * age
-        for id in search.shown.keys() - {use.id for use in search.uses}:
-            against[search.query, id] += OFFERED * age
+            known = in_session[search.session, id]
+            if query in known or (search.session and len(known) >= MOST_IN_SESSION):
+                continue
+            known.add(query)
+            worth[id, hash][search.query] += WORTH[outcome] * age
+            share = len(known) ** -0.5 if search.session else 1.0
+            independent[id, hash][search.query] += share * WORTH[outcome] * age
+        used = {use.id for use in search.uses}
+        has_right = any(use.outcome in WORTH for use in search.uses)
+        for id in search.shown.keys() - used:
+            against[query, id] += OFFERED * age
+            passed_over[query, id] += has_right
     examples = {}
     for (id, hash), queries in worth.items():
-        weighed = [
-            Example(query, min(value, MOST_REPEATED) * value / (value + against[query, id]))
-            for query, value in queries.items()
-        ]
+        weighed = []
+        for query, value in queries.items():
+            share = value / (value + against[key_of(query), id])
+            alone = min(independent[id, hash][query], MOST_REPEATED)
+            weighed.append(Example(query, min(value, MOST_REPEATED) * share, alone * share))
         weighed.sort(key=lambda example: -example.weight)
         examples[id, hash] = weighed[:MOST_EXAMPLES]
-    return examples
+    return Examples(examples, _collect_doubts(worth, reported, passed_over))
+
+
+def _collect_doubts(
+    worth: Mapping[Key, Mapping[str, float]],
+    reported: Mapping[tuple[str, str], float],
+    passed_over: Mapping[tuple[str, str], int],
+) -> dict[str, dict[str, float]]:
+    """What counts against documents, by query: reports, and being passed over; not where they were used as often."""
+    used: dict[tuple[str, str], float] = defaultdict(float)
+    for (id, _), queries in worth.items():
+        for query, value in queries.items():
+            used[key_of(query), id] += value
+    doubts: dict[str, dict[str, float]] = defaultdict(dict)
+    for query, id in reported.keys() | passed_over.keys():
+        times = passed_over.get((query, id), 0)
+        ignored = OFFERED * times if times >= PASSED_OVER else 0.0
+        if (doubt := reported.get((query, id), 0.0) + ignored - used.get((query, id), 0.0)) > 0:
+            doubts[query][id] = min(doubt, MOST_REPEATED)
+    return dict(doubts)
+
+
+def key_of(query: str) -> str:
+    """What queries with the same wording have in common."""
+    return " ".join(query.split())[:LONGEST_QUERY].casefold()
 
 
 class Threshold(NamedTuple):

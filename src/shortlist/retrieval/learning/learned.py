@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -22,8 +22,8 @@ from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Scores
 from shortlist.index.storage.usage_log import UsageLog, was_forgotten
 from shortlist.results import Ranking
-from shortlist.retrieval.learning.examples import Threshold, collect_examples, fit_threshold
-from shortlist.retrieval.learning.lessons import Lessons, make_lessons
+from shortlist.retrieval.learning.examples import Threshold, collect_examples, fit_threshold, key_of
+from shortlist.retrieval.learning.lessons import Lessons, bound_gain, make_lessons
 from shortlist.retrieval.relevance import THRESHOLD
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ log = logging.getLogger("shortlist")
 ENCODE_SECONDS = 0.3  # for the vectors of new queries with a slow embedder; the others follow with later searches
 RELEARN_AT_ONCE = 0.5  # seconds that reading the log may take with every new use
 RELEARN_SHARE = 20  # a longer log is read again after this many times the time that it takes
-MOST_LOST = 0.1  # of a score: a document that was used for other things is still found in its own words
+MOST_LOST = 0.08  # of a score: a document that was used for other things is still found in its own words
 ADDED = 20  # documents that examples may add to those that are found without them
 CHECK_SECONDS = 30.0  # between checks for changed documents in an engine that does not announce changes
 
@@ -57,6 +57,7 @@ class Learned:
     version: int
     embedder: str  # its name and dimension
     lessons: Lessons | None = None
+    doubts: dict[str, dict[str, float]] = field(default_factory=dict)  # see Examples
     threshold: Threshold | None = None
     is_complete: bool = True  # whether the vectors of all examples are known
     next_at: float = 0.0  # when it may be read again
@@ -97,13 +98,13 @@ def find_learned(corpus: Corpus, state: State, mode: str = "auto") -> Learned | 
         if known is None or known.version >= 0:
             log.warning("The search of %s does not use what was learned: %s", corpus.name, error)
         known = _cache[corpus] = Learned(corpus.usage, -1, embedder)
-    return known if known.lessons else None
+    return known if known.lessons or known.doubts else None
 
 
 def _learn(learned: Learned, state: State) -> None:
     began = time.monotonic()
     searches = list(learned.log)
-    examples = collect_examples(searches, time.time())
+    examples, learned.doubts = collect_examples(searches, time.time())
     vectors: dict[str, Vectors] = {}
     if state.has_vectors:
         needed = {example.query for row in examples.values() for example in row}
@@ -123,11 +124,31 @@ def _learn(learned: Learned, state: State) -> None:
 def apply_lessons(
     learned: Learned, state: State, query: str, terms: Mapping[str, float], own: Scores, k: int, mask: Allowed | None
 ) -> Scores:
-    """The scores with what was learned: a document keeps a part of its own score and gains what its examples say."""
-    lessons = learned.lessons
-    assert lessons is not None
-    gain, replaced = lessons.compare(query, state.encode(query) if state.has_vectors else None, terms)
-    perfect = 1.0 if state.has_vectors else state.lexical.ideal(terms)
+    """The scores with what was learned: a document keeps a part of its own score and gains what its examples say.
+
+    What it gains or loses is bounded, so it stays near its own score until many independent uses say otherwise.
+    """
+    perfect = 1.0 if state.has_vectors else state.lexical.ideal(terms) or 1.0
+    changed = own
+    if learned.lessons:
+        changed = _apply_examples(learned, learned.lessons, state, query, terms, own, k, mask, perfect)
+    if doubts := learned.doubts.get(key_of(query)):
+        changed = _apply_doubts(doubts, state, changed, mask, perfect)
+    return changed
+
+
+def _apply_examples(
+    learned: Learned,
+    lessons: Lessons,
+    state: State,
+    query: str,
+    terms: Mapping[str, float],
+    own: Scores,
+    k: int,
+    mask: Allowed | None,
+    perfect: float,
+) -> Scores:
+    gain, replaced, uses = lessons.compare(state.encode(query) if state.has_vectors else None, terms)
     gain *= perfect
     places = _find_places(learned, lessons, state)
     if not places.rows:
@@ -140,13 +161,30 @@ def apply_lessons(
         positions, rows = positions[mask[positions]], rows[mask[positions]]
     before = own.at(positions)
     known = np.where(before > -np.inf, before, 0.0)
-    after = known + np.maximum(gain[rows] - replaced[rows] * known, -MOST_LOST * perfect)
-    after = np.where((before > -np.inf) | (gain[rows] > 0), after, -np.inf)
-    if isinstance(own, AllScores):
-        scores = own.scores.copy()
-        scores[positions] = after
-        return AllScores(scores)
-    return _Changed(own, positions, after)
+    change = np.minimum(gain[rows] - replaced[rows] * known, perfect * bound_gain(uses[rows], known / perfect))
+    after = known + np.maximum(change, -MOST_LOST * perfect)
+    after = np.where((before > -np.inf) | (change > 0), after, -np.inf)
+    return _replace_scores(own, positions, after)
+
+
+def _apply_doubts(
+    doubts: Mapping[str, float], state: State, own: Scores, mask: Allowed | None, perfect: float
+) -> Scores:
+    """Lower the documents that were wrong for a query, by as much as the same number of uses would raise them."""
+    found = state.find_documents(list(doubts))
+    positions, rows = _list_positions(found, {id: row for row, id in enumerate(doubts) if id in found})
+    if mask is not None:
+        positions, rows = positions[mask[positions]], rows[mask[positions]]
+    lost = bound_gain(np.array(list(doubts.values()))[rows], np.ones(len(rows)))
+    return _replace_scores(own, positions, own.at(positions) - perfect * lost)
+
+
+def _replace_scores(own: Scores, positions: Positions, scores: Floats) -> Scores:
+    if not isinstance(own, AllScores):
+        return _Changed(own, positions, scores)
+    changed = own.scores.copy()
+    changed[positions] = scores
+    return AllScores(changed)
 
 
 def _find_places(learned: Learned, lessons: Lessons, state: State) -> _Places:

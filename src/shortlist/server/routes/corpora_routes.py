@@ -126,8 +126,8 @@ class FeedbackLimit:
             self._day, self._counts = today, Counter()
         return self._counts[corpus, id, client] < MOST_IN_SESSION
 
-    def count(self, corpus: str, id: str, client: str) -> None:
-        self._counts[corpus, id, client] += 1
+    def count(self, corpus: str, id: str, client: str, change: int = 1) -> None:
+        self._counts[corpus, id, client] = max(self._counts[corpus, id, client] + change, 0)
 
 
 def describe_changes(changes: Changes, corpus: Corpus) -> Answer:
@@ -205,13 +205,17 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
 
     @endpoints.add("POST /v1/corpora/{name:path}/feedback", "Feedback", 404, 409, tag="corpora")
     def learn_from_feedback(name: str, body: schemas.FeedbackBody, request: Request) -> Answer:
-        """Report that a query led to a document, so that similar queries find it.
+        """Report that a query led to a document, so that similar queries find it, or that it was wrong; or undo that.
 
         It is stored in the log of use of the corpus, without secrets, unless learning is off or this address has
-        reported the document often enough today.
+        reported the document often enough today. `stored` says whether anything was stored or, with `undo`, deleted.
         """
         corpus = corpora.corpus(name)
         client = request.client.host if request.client else ""
+        if body.undo:
+            removed = corpus.learn(**body.model_dump())
+            reports.count(name, body.id, client, -int(removed))
+            return {"stored": removed, "learning": corpus.learning}
         stored = reports.allows(name, body.id, client) and corpus.learn(**body.model_dump())
         if stored:
             reports.count(name, body.id, client)

@@ -172,7 +172,8 @@ class FeedbackBody(Body):
     id: Annotated[Id, Field(description="The document that was used.")]
     outcome: usage_log.Outcome = Field(
         default="called",
-        description="`called` or `read` if the document was right, `failed` if it could not be used.",
+        description="`called` or `read` if the document was right, `failed` if it could not be used, `wrong` if it is "
+        "not what the query asks for, `reworded` if the query found nothing and the document was used after another.",
     )
     shown: list[Id] = Field(default=[], max_length=MOST_CHOICES, description="The ids among which it was chosen.")
     session: str = Field(
@@ -180,6 +181,10 @@ class FeedbackBody(Body):
         max_length=LONGEST_SESSION,
         description="Any name of the conversation: of many uses in one session, or of one client in a day, only a few "
         "count.",
+    )
+    undo: bool = Field(
+        default=False,
+        description="Delete what this session reported about the query and the document, instead of storing it.",
     )
 
 

@@ -41,10 +41,10 @@ export const disclose = async (corpus, id) =>
   (await post(path("v1", "corpora", corpus, "disclose"), { ids: [id], level: "bundled" })).documents[0];
 
 /**
- * Reports that a query led to a document.
+ * Reports that a query led to a document, or that it was wrong; with `undo`, takes that back.
  *
  * @param {string} corpus
- * @param {{ query: string, id: string, shown: string[] }} body
+ * @param {{ query: string, id: string, outcome: "called" | "wrong", shown: string[], session: string, undo?: boolean }} body
  * @returns {Promise<{ learning: "on" | "log" | "off" }>}
  */
 export const sendFeedback = (corpus, body) => post(path("v1", "corpora", corpus, "feedback"), body);

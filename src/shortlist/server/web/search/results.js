@@ -4,13 +4,13 @@ import { h, put, visible } from "../core/dom.js";
 import { escapePattern } from "../core/format.js";
 
 /** @import { Child } from "../core/dom.js" */
-/** @import { Gauge, Line, Outcome, Row } from "./types.js" */
+/** @import { Feedback, Gauge, Line, Outcome, Row } from "./types.js" */
 
 /**
  * @typedef {object} Entry the elements of a row
  * @property {HTMLLIElement} element
  * @property {HTMLButtonElement} button
- * @property {HTMLButtonElement} reportButton
+ * @property {Record<"called" | "wrong", HTMLButtonElement>} reportButtons
  * @property {HTMLElement} rank
  * @property {HTMLElement} title
  * @property {HTMLElement} snippet
@@ -22,12 +22,19 @@ const MAX_ROWS = 200; // the others are counted
 const MAX_SNIPPET_CHARACTERS = 600; // two lines are shown
 const LEAD_CHARACTERS = 60; // before the first matched word
 
+/** @type {Record<string, { text: string, name: string, className: string }>} */
+const REPORTS = {
+  called: { text: "\u{1F44D}\uFE0E", name: "This was right", className: "was-right" },
+  wrong: { text: "\u{1F44E}\uFE0E", name: "This was wrong", className: "was-wrong" },
+};
+
 export class Results {
   /**
    * @param {object} options
    * @param {(row: Row, focus: boolean) => void} options.onOpen called to show a row, and to move the focus there
    * @param {() => void} options.onLeave called when the focus leaves the list upwards
-   * @param {(row: Row) => void} options.onReport called when the user says that a row is right
+   * @param {(row: Row, outcome: "called" | "wrong") => void} options.onReport called when the user says that a row is
+   *   right or wrong, or takes that back
    */
   constructor({ onOpen, onLeave, onReport }) {
     this.onOpen = onOpen;
@@ -90,16 +97,24 @@ export class Results {
   }
 
   /**
-   * Shows what became of feedback, by the id of its row.
+   * Shows what became of feedback, by the id of its row. What was reported can be undone with the same button.
    *
-   * @param {Map<string, string>} feedback
+   * @param {Map<string, Feedback>} feedback
    */
   showFeedback(feedback) {
-    for (const [id, { reportButton, row }] of this.rows) {
-      const text = feedback.get(id) ?? "This was right";
-      put(reportButton, text);
-      reportButton.classList.toggle("said", feedback.has(id));
-      reportButton.setAttribute("aria-label", visible(`${text}: ${row.title}`));
+    for (const [id, { reportButtons, row }] of this.rows) {
+      const reported = feedback.get(id);
+      for (const [outcome, button] of Object.entries(reportButtons)) {
+        const isReported = reported?.outcome === outcome;
+        const text = isReported ? `${reported.result}${reported.canUndo ? ", undo" : ""}` : REPORTS[outcome].text;
+        put(button, text);
+        button.hidden = Boolean(reported) && !isReported;
+        button.classList.toggle("said", isReported);
+        const name = isReported ? text : REPORTS[outcome].name;
+        button.setAttribute("aria-label", visible(`${name}: ${row.title}`));
+        if (isReported && reported.canUndo) button.title = `${REPORTS[outcome].name}. Undo`;
+        else button.title = isReported ? "" : REPORTS[outcome].name;
+      }
     }
   }
 
@@ -150,22 +165,25 @@ export class Results {
     const score = h("span", { class: "hit-score" });
     const text = h("span", { class: "hit-text" }, title, snippet);
     const button = h("button", { type: "button", class: "hit", tabindex: "-1" }, rank, text, score);
-    const reportButton = h("button", {
-      type: "button",
-      class: "quiet was-right",
-      tabindex: "-1",
-      onclick: () => this.onReport(entry.row),
-    });
+    /** @param {"called" | "wrong"} outcome */
+    const makeReport = (outcome) =>
+      h("button", {
+        type: "button",
+        class: `quiet ${REPORTS[outcome].className}`,
+        tabindex: "-1",
+        onclick: () => this.onReport(entry.row, outcome),
+      });
+    const reportButtons = { called: makeReport("called"), wrong: makeReport("wrong") };
     /** @type {Entry} */
     const entry = {
       button,
-      reportButton,
+      reportButtons,
       rank,
       title,
       snippet,
       score,
       row,
-      element: h("li", {}, button, reportButton),
+      element: h("li", {}, button, h("span", { class: "reports" }, reportButtons.called, reportButtons.wrong)),
     };
     button.addEventListener("click", () => {
       this.#rove(button);
@@ -244,11 +262,8 @@ export class Results {
    * @param {HTMLButtonElement | undefined} stop
    */
   #rove(stop) {
-    for (const { button, reportButton } of this.rows.values()) {
-      const index = button === stop ? 0 : -1;
-      button.tabIndex = index;
-      reportButton.tabIndex = index;
-    }
+    for (const { button, reportButtons } of this.rows.values())
+      for (const each of [button, reportButtons.called, reportButtons.wrong]) each.tabIndex = button === stop ? 0 : -1;
   }
 
   /** @param {KeyboardEvent} event */

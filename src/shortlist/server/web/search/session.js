@@ -21,6 +21,7 @@ const FEEDBACK_RESULTS = { on: "Learned", log: "Stored", off: "Learning is off" 
 
 export class SearchSession {
   /** @type {AbortController | null} */
+  #feedbackSession = Math.random().toString(36).slice(2); // so that only this page takes back what it reported
   #request = null;
   #isClosed = false;
   #defaults = { ...DEFAULTS };
@@ -163,22 +164,27 @@ export class SearchSession {
   }
 
   /**
-   * Reports that a row is right for the query.
+   * Reports that a row is right or wrong for the query, or takes that back if it was reported.
    *
    * @param {Row} row
+   * @param {"called" | "wrong"} outcome
    * @param {string[]} ids of all rows
    */
-  async report({ id, title }, ids) {
+  async report({ id, title }, outcome, ids) {
     const { shown, feedback } = this.store.state;
-    if (shown.kind !== "answer" || feedback.has(id)) return;
+    const reported = feedback.get(id);
+    if (shown.kind !== "answer" || (reported && !reported.canUndo)) return;
     const { corpus, q } = shown.answer.query;
     try {
-      const body = { query: q, id, shown: ids.slice(0, MAX_REPORTED_IDS) };
-      const { learning } = await service.sendFeedback(corpus, body);
-      const result = FEEDBACK_RESULTS[learning];
+      const body = { query: q, id, outcome, shown: ids.slice(0, MAX_REPORTED_IDS), session: this.#feedbackSession };
+      const { learning } = await service.sendFeedback(corpus, reported ? { ...body, undo: true } : body);
+      const result = reported ? "Undone" : FEEDBACK_RESULTS[learning];
       const { shown: current, feedback: known } = this.store.state;
-      if (current.kind === "answer" && isSameSearch(current.answer.query, shown.answer.query))
-        this.store.set({ feedback: new Map(known).set(id, result), announcement: `${result}: ${title}.` });
+      if (current.kind !== "answer" || !isSameSearch(current.answer.query, shown.answer.query)) return;
+      const changed = new Map(known);
+      if (reported) changed.delete(id);
+      else changed.set(id, { outcome, result, canUndo: learning !== "off" });
+      this.store.set({ feedback: changed, announcement: `${result}: ${title}.` });
     } catch (error) {
       showError(error);
     }

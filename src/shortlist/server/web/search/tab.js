@@ -36,7 +36,7 @@ class SearchTab {
     this.results = new Results({
       onOpen: (row, focus) => this.#open(row, focus),
       onLeave: () => this.field.focus(),
-      onReport: (row) => session.report(row, [...this.results.rows.keys()]),
+      onReport: (row, outcome) => session.report(row, outcome, [...this.results.rows.keys()]),
     });
     const row = createQueryRow(session, { onKey: (event) => this.#onKey(event), onCorpus: () => this.#clear() });
     this.field = row.field;

@@ -90,13 +90,18 @@
  */
 
 /**
+ * What was reported about a row, and what became of it.
+ * @typedef {{ outcome: "called" | "wrong", result: string, canUndo: boolean }} Feedback
+ */
+
+/**
  * @typedef {object} SearchState
  * @property {Corpus[]} corpora
  * @property {View[]} views
  * @property {Query} query
  * @property {Shown} shown
  * @property {boolean} isBusy
- * @property {Map<string, string>} feedback what became of feedback, by the id of its row
+ * @property {Map<string, Feedback>} feedback what was reported, by the id of its row
  * @property {string} announcement for screen readers
  */
 
