@@ -35,7 +35,7 @@ from shortlist.protocols import Embedder
 from shortlist.retrieval.corpus_hits import retrieve
 from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.options import ADAPTIVE_MAX_K
-from shortlist.retrieval.relevance import MOST_TERMS, OTHER_SERVICE, Share, weights_for
+from shortlist.retrieval.relevance import OTHER_SERVICE, Share, weights_for
 from shortlist.retrieval.select import NEAR_ODDS
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _ask(corpus: Corpus, scope: Scope) -> Seen:
         answers.append(
             Answered(
                 bool(question.gold),
-                (of.best, max(of.dense, 0.0), min(of.terms, MOST_TERMS) / MOST_TERMS),
+                (of.best, max(of.dense, 0.0), of.length),
                 of.names_other_service,
                 bool(hits) and hits[0].id in question.gold,
                 bool(hits) and hits[0].signals["named"] > 0,

@@ -68,7 +68,8 @@ def test_a_document_that_the_query_identifies_is_a_perfect_match_and_ahead_of_al
         assert query.total(0.7, is_named=True) > query.total(0.5, is_named=True) > query.total(0.7, is_named=False)
 
 
-CATALOG = list(CorpusSource.from_catalog(Path(__file__).parents[2] / "examples" / "data" / "tools.yaml"))
+TOOL_FILE = Path(__file__).parents[2] / "examples" / "data" / "tools.yaml"
+CATALOG = [document for document in CorpusSource.from_catalog(TOOL_FILE) if isinstance(document, Document)]
 WORDS = sorted({word for document in CATALOG for word in re.findall(r"[a-z_]{3,}", document.content.lower())})
 IDENTIFIERS = [document.title for document in CATALOG]
 

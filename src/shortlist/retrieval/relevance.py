@@ -26,7 +26,8 @@ UNLIKELY = 0.12
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
 
-# A query with more terms counts as one with this number.
+# A query with fewer or more terms counts as one with these numbers.
+LEAST_TERMS = 5
 MOST_TERMS = 20
 
 # Slope and shift of the log odds without calibration, and where a calibration stores them.
@@ -89,6 +90,11 @@ class QueryRelevance(NamedTuple):
     slope: float = UNCHANGED[0]  # of the log odds, from calibration
     shift: float = UNCHANGED[1]
 
+    @property
+    def length(self) -> float:
+        """The number of terms as a share of MOST_TERMS."""
+        return min(max(self.terms, LEAST_TERMS), MOST_TERMS) / MOST_TERMS
+
     def level(self) -> dict[str, float]:
         """The log odds of the document with the highest blend, by what they are made of."""
         return self._level_of(self.best, max(self.dense, 0.0))
@@ -121,7 +127,7 @@ class QueryRelevance(NamedTuple):
             "bias": weights.bias,
             "best": weights.best * best,
             "dense": weights.dense * dense,
-            "terms": weights.terms * min(self.terms, MOST_TERMS) / MOST_TERMS,
+            "terms": weights.terms * self.length,
             "other_service": OTHER_SERVICE * self.names_other_service,
         }
 
