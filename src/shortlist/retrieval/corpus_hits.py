@@ -350,7 +350,7 @@ def _rank(
 def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
     """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
     at = np.array([] if first is None else [first], dtype=np.int64)
-    dense = ranked.scale.apply(ranked.parts["dense"].at(at)).tolist() if ranked.has_vectors else []
+    dense = ranked.scale.apply(ranked.parts["dense"].ranking(1).scores).tolist() if ranked.has_vectors else []
     slope, shift = calibration_of(ranked.state.config, ranked.mode)
     return QueryRelevance(
         weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from shortlist.results import Confidence
 
 # The built-in threshold: `min_relevance="auto"` abstains below this, unless the corpus has a calibrated threshold.
-THRESHOLD = 0.26
+THRESHOLD = 0.28
 
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
-UNLIKELY = 0.12
+UNLIKELY = 0.15
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
@@ -36,11 +36,11 @@ UNCHANGED = (1.0, 0.0)
 
 
 class Relevance(NamedTuple):
-    """Weights of the log odds. The first four are fitted to the best document of each query."""
+    """Weights of the log odds. The first four are fitted to whether the best document of a query is right."""
 
     bias: float
     best: float  # weight of the highest blend
-    dense: float  # weight of the cosine of the document with the highest blend
+    dense: float  # weight of the highest cosine
     terms: float  # weight of the number of query terms, as a share of MOST_TERMS
     scale: float  # weight of what a hit's blend is behind the highest one
 
@@ -65,9 +65,9 @@ class EmbedderWeights(NamedTuple):
 
 # Fitted with a bias of -3.06; shifted so that the same threshold loses as few questions as with vectors.
 BY_WORDS = Relevance(bias=-2.1, best=5.31, dense=0.0, terms=3.03, scale=10.0)
-# Fitted with a bias of -3.74, and shifted likewise.
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-3.52, best=3.8, dense=3.94, terms=1.99, scale=9.0))
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.3, best=1.5, dense=6.0, terms=0.5, scale=9.0))
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.78, best=0.8, dense=5.93, terms=0.0, scale=9.0))
+# The highest cosine says more than everything else: the model was trained to tell what nothing serves.
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, terms=0.0, scale=9.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 # How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
 _OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))
@@ -84,7 +84,7 @@ class QueryRelevance(NamedTuple):
 
     weights: Relevance
     best: float  # the highest blend, without what was learned
-    dense: float  # the cosine of the document with the highest blend
+    dense: float  # the highest cosine
     terms: int
     names_other_service: bool
     slope: float = UNCHANGED[0]  # of the log odds, from calibration
