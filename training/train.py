@@ -388,10 +388,8 @@ def trained(
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimizer.step()
         if step % 100 == 99 or step == settings.steps - 1:
-            print(
-                f"  step {step + 1} loss {float(loss.detach()):.3f} none {float(none.detach()):.3f} {time.monotonic() - began:.0f} s",
-                flush=True,
-            )
+            told_loss, told_none = (f"{float(number.detach()):.3f}" for number in (loss, none))
+            print(f"  step {step + 1} loss {told_loss} none {told_none} {time.monotonic() - began:.0f} s", flush=True)
     return encoder.eval()
 
 

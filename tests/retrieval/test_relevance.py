@@ -91,7 +91,7 @@ def test_rank_and_relevance_never_contradict_each_other(catalog: Corpus) -> None
         assert [hit.score for hit in hits] == [hit.relevance for hit in hits]
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         assert search(catalog, query, k=5) == hits[:5]
-        found = discover(catalog, query, min_score=None)
+        found = discover(catalog, query, min_relevance=None)
         assert [item.score for item in found.results] == sorted((item.score for item in found.results), reverse=True)
 
 

@@ -158,7 +158,9 @@ class Corpus:
             known.pop(mode, None)
             if threshold is not None:
                 thresholds[mode] = float(threshold)
-                known[mode] = {"scale": threshold_scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
+                known[mode] = (
+                    {"scale": threshold_scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
+                )
             return replace(config, floors=thresholds, calibrations=known)
 
         self._engine.configure(change)
