@@ -206,3 +206,29 @@ def test_a_corpus_keeps_it_and_hits_show_it() -> None:
     assert before is not None
     assert after is not None
     assert after > before
+
+
+def test_in_auto_the_threshold_is_a_relevance_that_discover_compares_with() -> None:
+    outside = [Case(query, ()) for query in ("repair the roof of a house", "a cup of cake", "who wrote hamlet")]
+    inside = [Case(f"a cup of {drink.id}", (drink.id,)) for drink in DRINKS]
+    with build(DRINKS, in_memory=True) as corpus:
+        found = calibrate_min_score(corpus, [*inside * 2, *outside * 2], persist=True)
+        assert corpus.threshold("auto") == (found.floor, "")
+        for case in (*inside, *outside):
+            best = search(corpus, case.query)[0]
+            assert best.score == best.relevance
+            assert shortlist.discover(corpus, case.query).abstained == (best.score < found.floor)
+        again = calibrate_min_score(corpus, [*inside * 2, *outside * 2])
+        assert again.floor == pytest.approx(found.floor)  # on the scale that is now in force
+
+
+def test_an_earlier_calibration_of_auto_is_not_used_and_reported_until_it_is_done_again() -> None:
+    cases = [Case("a cup of oolong", ("oolong",)), Case("repair the roof", ())]
+    with build(DRINKS, in_memory=True) as corpus:
+        corpus.set_threshold("auto", 0.9999, scale="", relevance=[1.0, -9.0])  # as an earlier version stored it
+        found = shortlist.discover(corpus, "a cup of oolong")
+        assert [item.id for item in found.results] == ["oolong"]
+        assert "0.9999 was set by an earlier version" in found.signals["floor"]
+        assert corpus.info()["floors"] == {"auto": 0.9999}
+        calibrate_min_score(corpus, cases, persist=True)
+        assert "floor" not in shortlist.discover(corpus, "a cup of oolong").signals
