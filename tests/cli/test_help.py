@@ -60,6 +60,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def _shown(command: click.Command) -> list[click.Parameter]:
+    """The parameters of a command without its former names, which help does not show."""
+    return [param for param in command.params if not getattr(param, "hidden", False)]
+
+
 @pytest.mark.parametrize("path", EVERYTHING)
 def test_help_ends_with_examples_that_parse(path: str, parsed: list[str]) -> None:
     examples = examples_of(path)
@@ -74,7 +79,7 @@ def test_help_ends_with_examples_that_parse(path: str, parsed: list[str]) -> Non
 @pytest.mark.parametrize("path", EVERYTHING)
 def test_help_texts_are_imperatives_or_noun_phrases(path: str) -> None:
     command = EVERYTHING[path]
-    texts = [command.help, *(param.help for param in command.params if isinstance(param, click.Option))]
+    texts = [command.help, *(param.help for param in _shown(command) if isinstance(param, click.Option))]
     for text in map(str, texts):
         first = text.split()[0].rstrip(":;,")
         assert first[0].isupper(), text
@@ -91,7 +96,7 @@ def test_every_help_text_is_of_its_own() -> None:
 def test_metavars_are_plain_words(path: str) -> None:
     command = COMMANDS[path]
     context = click.Context(command)
-    for param in command.params:
+    for param in _shown(command):
         shown = param.make_metavar(context)
         if isinstance(param, click.Option) and (param.is_flag or isinstance(param.type, click.Choice)):
             continue
@@ -127,7 +132,7 @@ def test_the_function_of_a_command_has_each_of_its_parameters_with_a_type(path: 
     function = COMMANDS[path].callback.__wrapped__  # type: ignore[union-attr]
     first, *others = inspect.signature(function).parameters.values()
     assert (first.name, first.annotation) == ("out", "Output")
-    names = [str(param.name) for param in COMMANDS[path].params if param.name not in ("as_json", "quiet", "debug")]
+    names = [str(param.name) for param in _shown(COMMANDS[path]) if param.name not in ("as_json", "quiet", "debug")]
     assert [parameter.name for parameter in others] == names
     assert {parameter.kind for parameter in others} <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
     assert all(parameter.annotation not in ("Any", inspect.Parameter.empty) for parameter in others)
