@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shortlist.results import Confidence
 
 # The built-in threshold: `min_relevance="auto"` abstains below this, unless the corpus has a calibrated threshold.
-THRESHOLD = 0.28
+THRESHOLD = 0.26
 
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
@@ -67,7 +67,7 @@ class EmbedderWeights(NamedTuple):
 BY_WORDS = Relevance(bias=-2.1, best=5.31, dense=0.0, terms=3.03, scale=10.0)
 _STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.78, best=0.8, dense=5.93, terms=0.0, scale=9.0))
 # The highest cosine says more than everything else: the model was trained to tell what nothing serves.
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, terms=0.0, scale=9.0))
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, terms=0.0, scale=8.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 # How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
 _OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))

@@ -246,9 +246,9 @@ def test_discover_uses_and_reports_the_fitted_threshold() -> None:
         corpus.usage.add(f"weather {at}", [("send_email", 0.3)], session=str(at))
     found = discover(corpus, "which appointment of the mayor was the first")
     assert found.abstained
-    assert "below the threshold of 0.336" in found.reason
-    assert found.signals["min_relevance"] == 0.336
-    assert found.signals["floor"] == "A relevance threshold of 0.336, fitted to earlier use."
+    assert "below the threshold of 0.332" in found.reason
+    assert found.signals["min_relevance"] == 0.332
+    assert found.signals["floor"] == "A relevance threshold of 0.332, fitted to earlier use."
 
 
 def test_a_long_log_is_not_read_after_every_use(monkeypatch: pytest.MonkeyPatch) -> None:
