@@ -20,7 +20,7 @@ THRESHOLD = 0.26
 
 # The same for the passages that `ask` reads. It is lower, since what reads them decides whether one answers: below it
 # are fewer than 1 % of the passages that answer the questions of squad2 and selqa_dev (`python -m bench answers`).
-EVIDENCE_THRESHOLD = 0.1
+EVIDENCE_THRESHOLD = 0.14
 
 # Between these two relevances a match is uncertain.
 UNLIKELY = 0.15
