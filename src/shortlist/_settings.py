@@ -175,7 +175,7 @@ class Answers(Section):
     )
     top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
     threshold: float | None = _answer_setting(
-        None, "Lowest similarity; default: calibrated, or 0.30.", "threshold", ge=0, le=1
+        None, "Lowest relevance; default: calibrated, or the built-in threshold.", "threshold", ge=0, le=1
     )
     embedder: LocalEmbedder = setting(
         None, "Embedder of a new index: a name or folder. Default: default.", "SHORTLIST_EMBEDDER", min_length=1

@@ -318,7 +318,7 @@ class Evidence(Plain):
     text: str
     """What it says."""
     score: float
-    """Its similarity to the question."""
+    """Its relevance to the question, from 0 to 1."""
     id: str = ""
     """The id of the document."""
     name: str = ""

@@ -22,6 +22,7 @@ from shortlist.answer.agent import LONGEST_RESULT, MAX_CALLS
 from shortlist.answer.evidence import gather
 from shortlist.library.opening import open_states
 from shortlist.retrieval.corpus_hits import retrieve
+from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
 from tests.answer.test_ask import MOONS
 
 
@@ -126,7 +127,7 @@ def test_the_tools_of_an_agent_apply_its_filter() -> None:
     assert answer.text == "It is 7 [open.txt:whole]."
 
 
-def test_b8_neighbors_are_shown_with_their_own_closeness_to_the_question(tmp_path: Path) -> None:
+def test_b8_neighbors_are_shown_with_their_own_relevance_to_the_question(tmp_path: Path) -> None:
     parts = ["The lamp in the hall is green. " * 24, "The lamp in the attic was made in 1950. " * 18, "Doors. " * 60]
     (tmp_path / "house.txt").write_text("".join(parts))
     corpus = build(CorpusSource.from_files(tmp_path), in_memory=True)
@@ -141,9 +142,9 @@ def test_b8_neighbors_are_shown_with_their_own_closeness_to_the_question(tmp_pat
     shown = agent_ask(corpus, question, llm, k=1, threshold=2.0).evidence
     assert sorted(item.locator for item in shown) == sorted(offsets)
     with open_states([corpus]) as states:
-        expected = {hit.locator: near for hit, near in gather(states, question, k=9, threshold=-1.0).hits}
+        expected = {hit.locator: hit.score for hit in gather(states, question, k=9, threshold=-1.0).hits}
     assert {item.locator: item.score for item in shown} == expected
-    assert max(expected.values()) > 0.3
+    assert max(expected.values()) > EVIDENCE_THRESHOLD
 
 
 def test_an_agent_needs_a_model() -> None:

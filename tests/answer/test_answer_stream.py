@@ -82,6 +82,7 @@ def test_a_streamed_sentence_is_assessed_once(asking: Any, monkeypatch: pytest.M
     sentences = ["Ada Byron founded it [a.md:whole].", "It is 7 [a.md:whole].", "She leads it [a.md:whole]."]
     streamed: list[str] = []
     llm = ScriptedLLM(" ".join(sentences))
-    answer: Answer = asking({"a.md": PASSAGE}, "Who founded the company?", llm, on_text=streamed.append)
+    question = "Who founded the company?"
+    answer: Answer = asking({"a.md": PASSAGE}, question, llm, threshold=0.0, on_text=streamed.append)
     assert len(streamed) == len(answer.sentences) == 2
     assert sorted(assessed) == sorted(one.replace("[a.md:whole]", "") for one in sentences)

@@ -9,10 +9,11 @@ import pytest
 from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
 from shortlist.answer.claims.assessment import AGAINST_RULES, SUPPORTED_FROM
-from shortlist.answer.evidence import THRESHOLD, K
+from shortlist.answer.evidence import K
 from shortlist.answer.extractive.extract import ANSWER_FROM, JUDGED_FROM, WEIGHTS
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.retrieval.agent_actions import MOST_NEIGHBORS
+from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
 from tests.pages import ROOT, read_page, run_blocks
 
 PAGE = " ".join(read_page("guides/answers.md").split())
@@ -30,7 +31,7 @@ def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPat
     [
         f"`{REFUSAL}`",
         f"The `k` ({K}) passages",
-        f"`threshold` ({THRESHOLD:.2f})",
+        f"`threshold` ({EVIDENCE_THRESHOLD})",
         f"`max_steps` ({MAX_STEPS})",
         f"`window_turns` ({WINDOW_TURNS})",
         f"({ANSWER_FROM} by rules, {JUDGED_FROM} with the model)",

@@ -1,4 +1,4 @@
-"""The passages that an answer may use: those that are close enough to the question."""
+"""The passages that an answer may use: those that are relevant enough to the question."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from shortlist import (
     ScriptedLLM,
     ask,
 )
+from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
 from tests.answer.test_ask import LAMPS, MOONS
 
 
@@ -44,47 +45,56 @@ def far(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.array([[1.0, 0.0] if "?" in text else [0.1, 0.99] for text in texts], dtype=np.float32)
 
 
-def test_passages_of_cosine_030_and_more_are_shown_four_at_most(angles: Corpus) -> None:
-    llm = ScriptedLLM(*[REFUSAL] * 3)
-    answer = ask(angles, "something", llm)
-    assert [(item.source, round(item.score, 3)) for item in answer.evidence] == [
-        ("0.txt", 0.9), ("1.txt", 0.5), ("2.txt", 0.31)
-    ]  # fmt: skip
-    assert len(ask(angles, "something", llm, threshold=0.05).evidence) == 4
-    assert len(ask(angles, "something", llm, threshold=0.05, k=2).evidence) == 2
+def read_relevances(corpus: Corpus, question: str) -> dict[str, float]:
+    """The relevance of each document of one passage, the most relevant first."""
+    return {hit.id: hit.relevance or 0.0 for hit in shortlist.search(corpus, question, k=9)}
 
 
-def test_closeness_by_a_model_is_the_cosine_whatever_words_are_shared() -> None:
-    documents = [Document("hall.txt", "", "The lamp in the hall is green.")]
-    question = "Is the lamp in the hall green?"
-    for embedder, refused in (("default", False), ("light", False), (far, True)):
-        corpus = shortlist.build(documents, in_memory=True, embedder=embedder)
-        assert ask(corpus, question).refused is refused
+def test_b5_passages_are_shown_by_relevance_from_the_threshold_on_four_at_most(angles: Corpus) -> None:
+    relevances = read_relevances(angles, "something")
+    assert list(relevances) == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt"]
+    llm = ScriptedLLM(*[REFUSAL] * 4)
+    shown = {item.source: item.score for item in ask(angles, "something", llm).evidence}
+    assert "0.txt" in shown
+    assert "4.txt" not in shown
+    assert shown.items() <= relevances.items()
+    assert list(shown) == list(relevances)[: len(shown)]
+    assert min(shown.values()) >= EVIDENCE_THRESHOLD
+    assert len(ask(angles, "something", llm, threshold=0.0).evidence) == 4
+    assert len(ask(angles, "something", llm, threshold=0.0, k=2).evidence) == 2
+    assert len(ask(angles, "something", llm, threshold=relevances["2.txt"]).evidence) == 3
+
+
+@pytest.mark.parametrize("embedder", ["default", "light", far])
+def test_a_passage_with_the_words_of_a_question_is_evidence_with_every_embedder(embedder: Any) -> None:
+    corpus = shortlist.build({"hall.txt": "The lamp in the hall is green."}, in_memory=True, embedder=embedder)
+    assert not ask(corpus, "Is the lamp in the hall green?").refused
 
 
 @pytest.mark.parametrize("embedder", ["default", "none"])
-def test_passages_with_all_words_of_a_question_differ_in_closeness_and_are_listed_by_it(embedder: str) -> None:
+def test_passages_with_all_words_of_a_question_differ_in_relevance_and_are_listed_by_it(embedder: str) -> None:
     corpus = shortlist.build(LAMPS, in_memory=True, embedder=embedder)
     evidence = ask(corpus, "Did Anna Berg make the green lamp in the hall?").evidence
     scores = [item.score for item in evidence]
     assert scores == sorted(scores, reverse=True)
     assert len({round(score, 3) for score in scores}) == len(scores) >= 3
     assert evidence[0].source == "hall"
-    assert 0.30 <= scores[-1] < scores[0] < 1
+    assert EVIDENCE_THRESHOLD <= scores[-1] < scores[0] < 1
 
 
 def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus) -> None:
     llm = ScriptedLLM()
     answer = ask(angles, "something", llm, threshold=0.95)
     assert (answer.text, answer.refused, answer.by, answer.evidence, llm.heard) == (REFUSAL, True, "gate", [], [])
-    assert answer.reason == "No passage is close enough: the closest is 0.txt with 0.900."
+    best = read_relevances(angles, "something")["0.txt"]
+    assert answer.reason == f"No passage is relevant enough: the best is 0.txt with {best:.3f}."
 
 
-def test_a_calibrated_floor_takes_the_place_of_the_threshold(angles: Corpus) -> None:
-    best = shortlist.search(angles, "something")[0].score
+def test_a_calibrated_threshold_takes_the_place_of_the_built_in_one(angles: Corpus) -> None:
+    best, second, *_ = read_relevances(angles, "something").values()
     angles.set_threshold("auto", best)
     assert [item.source for item in ask(angles, "something", ScriptedLLM(REFUSAL)).evidence] == ["0.txt"]
-    assert len(ask(angles, "something", ScriptedLLM(REFUSAL), threshold=0.4).evidence) == 2
+    assert len(ask(angles, "something", ScriptedLLM(REFUSAL), threshold=second).evidence) == 2
 
 
 @pytest.mark.parametrize("embedder", ["default", "light", "none"])

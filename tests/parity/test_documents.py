@@ -342,7 +342,7 @@ def test_b10_neighbors_stay_within_a_page_row_or_file_and_are_capped_at_three(tm
     assert locators("report.txt", chunks[1]) == [chunks[0], chunks[2]]
 
 
-def test_b10_sources_have_their_similarity_to_the_question_and_no_tool_is_one(tmp_path: Path) -> None:
+def test_b10_sources_have_their_relevance_to_the_question_and_no_tool_is_one(tmp_path: Path) -> None:
     calls = [
         ("list_sources", {}),
         ("keyword_search", {"pattern": "paragraph 40 "}),
@@ -352,7 +352,7 @@ def test_b10_sources_have_their_similarity_to_the_question_and_no_tool_is_one(tm
     answer, _ = agent(tmp_path, question, calls, REFUSAL, k=1, threshold=2.0)
     corpus, _ = ingest(tmp_path / "docs", path=tmp_path / "index")
     with open_states([corpus]) as states:
-        expected = {(hit.source, hit.locator): score for hit, score in gather(states, question, 50, -1.0).hits}
+        expected = {(hit.source, hit.locator): hit.score for hit in gather(states, question, 50, -1.0).hits}
     assert {Path(item.source).name for item in answer.evidence} == {"report.txt"}
     assert len(answer.evidence) == 2
     for item in answer.evidence:

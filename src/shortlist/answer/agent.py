@@ -153,7 +153,7 @@ class _Tools:
         with open_query(self.corpora, str(query), "auto", self.k) as states:
             filter = agent_actions.only(source, self.filter, states)
             gathered = gather(states, str(query), self.k, self.threshold, filter)
-        return self._show([describe_hit(hit, score) for hit, score in gathered.hits], gathered.reason)
+        return self._show([describe_hit(hit) for hit in gathered.hits], gathered.reason)
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:
         found = agent_actions.keyword_search(self.corpora, pattern, source, filter=self.filter)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # The built-in threshold: `min_relevance="auto"` abstains below this, unless the corpus has a calibrated threshold.
 THRESHOLD = 0.26
 
+# The same for the passages that `ask` reads. It is lower, since what reads them decides whether one answers.
+EVIDENCE_THRESHOLD = 0.14
+
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
 UNLIKELY = 0.15

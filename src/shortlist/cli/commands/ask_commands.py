@@ -52,7 +52,7 @@ answer_options = combine(
         "--threshold",
         metavar="X",
         type=float,
-        help="Minimum similarity of a passage to the question, 0 to 1 (default: calibrated, or 0.30).",
+        help="Minimum relevance of a passage to the question, 0 to 1 (default: calibrated, or built in).",
     ),
     click.option(
         "--agent-max-steps",
