@@ -49,8 +49,8 @@ SHARES += [
 SCALES = (5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0, 15.0, 20.0)
 RESULTS = 3.3  # the mean number of results that the scale is chosen for
 THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-SIGNALS = ("best", "dense", "terms")
-CHOICES = (SIGNALS, ("best", "dense"), ("dense",), ("best", "terms"))
+SIGNALS = ("best", "dense")
+CHOICES = (SIGNALS, ("dense",), ("best",))
 
 
 class Remembered:
@@ -157,7 +157,7 @@ def _ask(corpus: Corpus, scope: Scope) -> Seen:
         answers.append(
             Answered(
                 bool(question.gold),
-                (of.best, max(of.dense, 0.0), of.length),
+                (of.best, max(of.dense, 0.0)),
                 of.names_other_service,
                 bool(hits) and hits[0].id in question.gold,
                 bool(hits) and hits[0].signals["named"] > 0,

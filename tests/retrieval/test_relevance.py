@@ -49,20 +49,20 @@ def test_every_hit_has_a_relevance_between_0_and_1_and_the_right_one_has_the_gre
 def test_relevance_grows_with_the_blend_and_falls_with_the_distance_from_the_best() -> None:
     for fitted in FITTED_WEIGHTS.values():
         assert min(fitted.relevance.dense, fitted.relevance.scale) > 0
-    weights = Relevance(bias=-2.0, best=2.0, dense=4.0, terms=1.0, scale=10.0)
-    query = QueryRelevance(weights, best=0.5, dense=0.25, terms=10, names_other_service=False)
-    assert query.of(0.5) == probability(-2.0 + 1.0 + 1.0 + 0.5)
-    assert query.of(0.4) == pytest.approx(probability(0.5 - 1.0))
-    assert query.of(0.6) == pytest.approx(probability(0.5 + 1.0))  # with what was learned
-    assert query._replace(dense=-0.3).of(0.5) == probability(-2.0 + 1.0 + 0.5)
-    assert query._replace(slope=2.0, shift=-0.1).of(0.5) == pytest.approx(probability(2 * 0.5 - 0.1))
+    weights = Relevance(bias=-2.0, best=2.0, dense=4.0, scale=10.0)
+    query = QueryRelevance(weights, best=0.5, dense=0.25, names_other_service=False)
+    assert query.of(0.5) == probability(-2.0 + 1.0 + 1.0)
+    assert query.of(0.4) == pytest.approx(probability(-1.0))
+    assert query.of(0.6) == pytest.approx(probability(1.0))  # with what was learned
+    assert query._replace(dense=-0.3).of(0.5) == probability(-2.0 + 1.0)
+    assert query._replace(slope=2.0, shift=-0.1).of(0.5) == pytest.approx(probability(-0.1))
     assert list(map(probability, (0.0, -1000.0, 1000.0))) == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
     assert [log_odds(probability(odds)) for odds in (-20.0, 0.0, 3.5)] == pytest.approx([-20.0, 0.0, 3.5])
 
 
 def test_a_document_that_the_query_identifies_is_a_perfect_match_and_ahead_of_all_others() -> None:
     for fitted in FITTED_WEIGHTS.values():
-        query = QueryRelevance(fitted.relevance, best=0.5, dense=0.25, terms=3, names_other_service=False)
+        query = QueryRelevance(fitted.relevance, best=0.5, dense=0.25, names_other_service=False)
         perfect = query._replace(best=1.0, dense=1.0)
         assert query.of(query.total(0.0, is_named=True)) == pytest.approx(perfect.of(1.0))
         assert query.total(0.7, is_named=True) > query.total(0.5, is_named=True) > query.total(0.7, is_named=False)

@@ -356,7 +356,6 @@ def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
         weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,
         best=next(iter(ranked.blend_at(at)), 0.0),
         dense=next(map(_or_zero, dense), 0.0),
-        terms=len(ranked.weighted),
         names_other_service=bool(find_unknown_services(ranked.query, ranked.state.lexical)),
         slope=slope,
         shift=shift,

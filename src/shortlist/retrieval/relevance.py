@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.26
 
 # The same for the passages that `ask` reads. It is lower, since what reads them decides whether one answers.
-EVIDENCE_THRESHOLD = 0.14
+EVIDENCE_THRESHOLD = 0.23
 
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
@@ -29,22 +29,17 @@ UNLIKELY = 0.15
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
 
-# A query with fewer or more terms counts as one with these numbers.
-LEAST_TERMS = 5
-MOST_TERMS = 20
-
 # Slope and shift of the log odds without calibration, and where a calibration stores them.
 STORED = "log_odds"
 UNCHANGED = (1.0, 0.0)
 
 
 class Relevance(NamedTuple):
-    """Weights of the log odds. The first four are fitted to whether the best document of a query is right."""
+    """Weights of the log odds. The first three are fitted to whether the best document of a query is right."""
 
     bias: float
     best: float  # weight of the highest blend
     dense: float  # weight of the highest cosine
-    terms: float  # weight of the number of query terms, as a share of MOST_TERMS
     scale: float  # weight of what a hit's blend is behind the highest one
 
 
@@ -66,11 +61,12 @@ class EmbedderWeights(NamedTuple):
     relevance: Relevance
 
 
-# Fitted with a bias of -3.06; shifted so that the same threshold loses as few questions as with vectors.
-BY_WORDS = Relevance(bias=-2.1, best=5.31, dense=0.0, terms=3.03, scale=10.0)
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.78, best=0.8, dense=5.93, terms=0.0, scale=9.0))
+# Not fitted: how often the best document is right hardly depends on its keywords. The threshold is at 8 % of a perfect
+# match, where as few questions are lost as with static vectors.
+BY_WORDS = Relevance(bias=-1.56, best=6.0, dense=0.0, scale=10.0)
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.78, best=0.8, dense=5.93, scale=9.0))
 # The highest cosine says more than everything else: the model was trained to tell what nothing serves.
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, terms=0.0, scale=8.0))
+_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, scale=8.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 # How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
 _OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))
@@ -88,15 +84,9 @@ class QueryRelevance(NamedTuple):
     weights: Relevance
     best: float  # the highest blend, without what was learned
     dense: float  # the highest cosine
-    terms: int
     names_other_service: bool
     slope: float = UNCHANGED[0]  # of the log odds, from calibration
     shift: float = UNCHANGED[1]
-
-    @property
-    def length(self) -> float:
-        """The number of terms as a share of MOST_TERMS."""
-        return min(max(self.terms, LEAST_TERMS), MOST_TERMS) / MOST_TERMS
 
     def level(self) -> dict[str, float]:
         """The log odds of the document with the highest blend, by what they are made of."""
@@ -130,7 +120,6 @@ class QueryRelevance(NamedTuple):
             "bias": weights.bias,
             "best": weights.best * best,
             "dense": weights.dense * dense,
-            "terms": weights.terms * self.length,
             "other_service": OTHER_SERVICE * self.names_other_service,
         }
 
