@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -128,20 +129,28 @@ def rename_keyword(
     `default` is the value of the argument that counts as not given, `convert` turns a former value into one of now.
     """
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def call(*arguments: P.args, **options: P.kwargs) -> R:
-            if former in options:
-                value = options.pop(former)
-                if options.get(name, default) != default:
-                    raise InputError(
-                        f"{former}={value!r} was passed beside {name}. Leave out {former}, its former name."
-                    )
-                _warn(f"{former} is deprecated. Use {name}.")
-                options[name] = convert(value)
-            return function(*arguments, **options)
+    def rename(options: dict[str, Any]) -> dict[str, Any]:
+        if former in options:
+            value = options.pop(former)
+            if options.get(name, default) != default:
+                raise InputError(f"{former}={value!r} was passed beside {name}. Leave out {former}, its former name.")
+            _warn(f"{former} is deprecated. Use {name}.")
+            options[name] = convert(value)
+        return options
 
-        return call
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        inner: Any = function
+
+        async def call_async(*arguments: Any, **options: Any) -> Any:
+            return await inner(*arguments, **rename(options))
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            return inner(*arguments, **rename(options))
+
+        # frameworks ask of a function whether it is asynchronous
+        outer: Any = call_async if inspect.iscoroutinefunction(function) else call
+        wrapped: Callable[P, R] = functools.wraps(function)(outer)
+        return wrapped
 
     return decorate
 

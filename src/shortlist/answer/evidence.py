@@ -24,7 +24,7 @@ from shortlist.retrieval.agent_actions import name_of
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve
 from shortlist.retrieval.filters import Filter
 from shortlist.retrieval.merging import merge
-from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
+from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD, THRESHOLD, log_odds, probability
 from shortlist.safety.prompt_injection import find_warning
 
 K = 4
@@ -94,9 +94,13 @@ def rate_passages(
 
 
 def _keep_relevant(found: CorpusHits, threshold: float | None) -> CorpusHits:
-    """The hits of a corpus that reach the threshold: the given one, or its calibrated or built-in one."""
-    own = found.score_threshold("auto").value if threshold is None else threshold
-    least = EVIDENCE_THRESHOLD if own is None else own
+    """The hits of a corpus that reach the threshold: the given one, or its calibrated or built-in one.
+
+    A calibrated threshold is one of `discover`; that of passages is lower by as much as the built-in one is.
+    """
+    least = EVIDENCE_THRESHOLD if threshold is None else threshold
+    if threshold is None and (calibrated := found.score_threshold("auto").value) is not None:
+        least = probability(log_odds(calibrated) + log_odds(EVIDENCE_THRESHOLD) - log_odds(THRESHOLD))
     hits = [hit for hit in found.hits if hit.score >= least]
     return replace(found, hits=Hits(hits, query=found.hits.query, mode=found.hits.mode))
 

@@ -23,12 +23,13 @@ MOST_RIVALS = 3
 _ODDS = {
     "bias": "a constant",
     "best": "the blend of the best document",
-    "dense": "the cosine of the best document",
-    "terms": "the number of terms",
+    "dense": "the highest cosine",
     "other_service": "a service that no document mentions",
+    "unknown_terms": "no known term",
     "behind": "what its blend is behind the best",
     "learned": "what was learned",
     "named": "its name",
+    "calibration": "the calibration of this corpus",
 }
 
 

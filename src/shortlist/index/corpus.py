@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Unpack, cast, get_args
 
@@ -78,7 +78,7 @@ class Corpus:
         `progress` is called with the number of documents so far, and their total if it is known.
         """
         self.changes = self._engine.sync(documents, prune, progress, strict)
-        if self.path is not None and self.changes.added + self.changes.changed:
+        if self.path is not None:
             self._store_cosine_scale()
         return self.changes
 
@@ -142,8 +142,8 @@ class Corpus:
         """Measure the embedder of vectors that were just written, unless that was done or it is ours."""
         config = self.config
         scale = None if config.cosine_scale or not must_measure(config) else measure_once(self.embedder)
-        if scale is not None:
-            values, name = asdict(scale), config.embedder_name
+        if scale and scale.anchors:
+            values, name = scale.anchors._asdict(), config.embedder_name
             self._engine.configure(lambda now: replace(now, cosine_scale=values) if now.embedder_name == name else now)
 
     def set_threshold(self, mode: str, threshold: float | None, **facts: Any) -> None:

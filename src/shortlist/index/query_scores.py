@@ -68,14 +68,20 @@ class BestScores:
         is_exact: bool = True,
     ) -> None:
         self._rank, self._at, self.every, self._is_exact = rank, at, every, is_exact
+        self._deepest: tuple[int, Ranking] | None = None
         self._known: dict[int, float] = {}
         self._ranked: list[Ranking] = []  # not yet in `_known`
 
     def ranking(self, k: int) -> Ranking:
-        ranking = self._rank(k)
-        if self._is_exact:
-            self._ranked.append(ranking)
-        return ranking
+        if self._deepest is None or k > self._deepest[0]:
+            self._deepest = k, self._rank(k)
+            if self._is_exact:
+                self._ranked.append(self._deepest[1])
+        ranking = self._deepest[1]
+        if k >= len(ranking):
+            return ranking
+        kept = ranking.scores >= ranking.scores[k - 1] if k else np.zeros(len(ranking), dtype=bool)  # with ties
+        return Ranking(ranking.positions[kept], ranking.scores[kept])
 
     def at(self, positions: Positions) -> Floats:
         while self._ranked:

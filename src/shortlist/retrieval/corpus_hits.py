@@ -62,8 +62,7 @@ class CorpusHits:
     @property
     def noise(self) -> float:
         """The cosine that is reached by coincidence."""
-        among_ten, growth = noise_of(self.state)
-        return float(among_ten + growth * math.log10(self.state.lexical.live / 10))
+        return _find_noise(self.state)
 
     def score_threshold(self, mode: str) -> ScoreThreshold:
         """The threshold that was calibrated for a mode."""
@@ -208,8 +207,10 @@ def retrieve_from_state(
     named = lexical.named(query, terms.name_words)  # a cluster has found them together with the scores
     permitted = named if mask is None else named[mask[named]]
     identified = find_identified(state, query, permitted)
+    is_known = bool(len(named)) or (terms.has_content and lexical.knows(weighted))
+    noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
     # Only "auto" ranks by name; the other modes rank as they say.
-    best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], whole=whole)
+    best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], noise, whole=whole)
     positions = np.array([candidate.position for candidate in best], dtype=np.int64)
     check_canceled()
     passages = (read or state.passages)(positions)
@@ -231,7 +232,7 @@ def retrieve_from_state(
         perfect=ranked.perfect if beside_others and mode != "auto" else 1.0,
         threshold=ranked.learned.least_relevance if ranked.learned else THRESHOLD,
         has_content=terms.has_content,
-        is_known=bool(len(named)) or (terms.has_content and lexical.knows(weighted)),
+        is_known=is_known,
         relevance=relevance,
     )
 
@@ -347,19 +348,29 @@ def _rank(
     return _Ranked(state, terms.text, mode, weighted, scale, share, parts, before, scores, learned, perfect)
 
 
-def _relevance_for(ranked: _Ranked, first: int | None) -> QueryRelevance:
+def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> QueryRelevance:
     """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
     at = np.array([] if first is None else [first], dtype=np.int64)
-    dense = ranked.scale.apply(ranked.parts["dense"].ranking(1).scores).tolist() if ranked.has_vectors else []
+    dense: list[float] = []
+    if ranked.has_vectors:
+        cosines = ranked.parts["dense"]
+        dense = ranked.scale.apply(cosines.at(cosines.ranking(1).positions[:1])).tolist()
     slope, shift = calibration_of(ranked.state.config, ranked.mode)
     return QueryRelevance(
         weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,
         best=next(iter(ranked.blend_at(at)), 0.0),
         dense=next(map(_or_zero, dense), 0.0),
         names_other_service=bool(find_unknown_services(ranked.query, ranked.state.lexical)),
+        noise=noise,
         slope=slope,
         shift=shift,
     )
+
+
+def _find_noise(state: State) -> float:
+    """The cosine that is reached by coincidence in a corpus of this size."""
+    among_ten, growth = noise_of(state)
+    return float(among_ten + growth * math.log10(max(state.lexical.live, 1) / 10))
 
 
 def _or_zero(value: float) -> float:
@@ -368,7 +379,7 @@ def _or_zero(value: float) -> float:
 
 
 def _find_best(
-    ranked: _Ranked, k: int, identified: Positions, *, whole: bool
+    ranked: _Ranked, k: int, identified: Positions, noise: float | None, *, whole: bool
 ) -> tuple[list[_Candidate], QueryRelevance]:
     """The best passages of the k best documents, or the k best passages; ties by id. And the relevance of the query.
 
@@ -376,13 +387,13 @@ def _find_best(
     best with them are also without them.
     """
     if k == 0:
-        return [], _relevance_for(ranked, None)
+        return [], _relevance_for(ranked, None, noise)
     state, perfect, rank = ranked.state, ranked.perfect, ranked.scores.ranking
     ranking = best_passages(state, rank, k) if whole else rank(k)
     scored = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
     best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()])
     first = ranked.before.ranking(1).positions.tolist() if ranked.learned else [one.position for one in best[:1]]
-    relevance = _relevance_for(ranked, next(iter(first), None))
+    relevance = _relevance_for(ranked, next(iter(first), None), noise)
     if len(identified):
         documents = dict(zip(scored, state.documents(ranking.positions).tolist(), strict=True))
         names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
@@ -392,9 +403,13 @@ def _find_best(
             added = [max(values, key=values.__getitem__)] if whole else list(values)
             scored |= {at: values[at] for at in added}
             documents |= dict.fromkeys(added, int(state.documents(own[:1])[0]))
+        highest: dict[int, float] = {}  # blend of each named document
+        for at, score in scored.items():
+            if (document := documents[at]) in names:
+                highest[document] = max(highest.get(document, -math.inf), score / perfect)
+        lead = {document: relevance.total(blend, is_named=True) - blend for document, blend in highest.items()}
         candidates = [
-            _Candidate(at, score, relevance.total(score / perfect, is_named=documents[at] in names))
-            for at, score in scored.items()
+            _Candidate(at, score, score / perfect + lead.get(documents[at], 0.0)) for at, score in scored.items()
         ]
         best = _sort(state, candidates)
     return best[:k], relevance

@@ -234,33 +234,37 @@ def _apply_thresholds(
     several = len(found) > 1
     given = None if isinstance(min_relevance, str) else min_relevance
     is_raw = isinstance(given, RawScore) and mode != "auto"
-    scores = [one.score_threshold(mode) if is_auto else ScoreThreshold(given if is_raw else None) for one in found]
+    thresholds = [one.score_threshold(mode) if is_auto else ScoreThreshold(given if is_raw else None) for one in found]
+    # A calibrated threshold is a score of the mode, which in "auto" is a relevance.
+    scores = [None if mode == "auto" else threshold.value for threshold in thresholds]
     relevances = [
-        None if is_raw or score.value is not None else one.threshold if is_auto else given
-        for one, score in zip(found, scores, strict=True)
+        None if is_raw else given if not is_auto else one.threshold if threshold.value is None else threshold.value
+        for one, threshold in zip(found, thresholds, strict=True)
     ]
-    fitting, left_out = [], {}
+    relevances = [None if score is not None else relevance for score, relevance in zip(scores, relevances, strict=True)]
+    fitting, lines, left_out = [], [], {}
     for one, score, relevance in zip(found, scores, relevances, strict=True):
         refusal = refuse_unknown(one) if is_auto else None
-        refusal = refusal or _refuse_below(one, score.value if is_auto and several else None, relevance)
+        refusal = refusal or _refuse_below(one, score if is_auto and several else None, relevance)
         if refusal:
             left_out[one.corpus.name] = refusal
         else:
             fitting.append(one)
+            lines.append(relevance)
     hits = merge(fitting, query, mode, k)
     notes = dict.fromkeys(
         note
-        for score, relevance in zip(scores, relevances, strict=True)
-        for note in (score.doubt, _note_threshold(relevance) if relevance is not None and is_auto else "")
+        for one, threshold in zip(found, thresholds, strict=True)
+        for note in (threshold.doubt, _note_threshold(one.threshold) if is_auto and threshold.value is None else "")
     )
-    least = min((relevance for relevance in relevances if relevance is not None), default=None)
+    least = min((line for line in lines or relevances if line is not None), default=None)
     signals = {
         "left_out": several and {name: refusal.reason for name, refusal in left_out.items()},
         "floor": " ".join(filter(None, notes)),
         "min_relevance": least,
     }
     signals = {name: value for name, value in signals.items() if value}
-    min_score = None if is_auto and several else scores[0].value
+    min_score = None if is_auto and several else scores[0]
     return _Thresholded(found, query, mode, hits, left_out, min_score, least, signals)
 
 
@@ -276,7 +280,7 @@ def describe_threshold(corpus: Corpus, state: State, mode: Mode, min_relevance: 
         is_raw = isinstance(min_relevance, RawScore) and mode != "auto"
         return f"a {'score' if is_raw else 'relevance'} of {min_relevance:.4g} (given)"
     if (calibrated := state.config.threshold(mode, state.since).value) is not None:
-        return f"a score of {calibrated:.4g} (calibrated)"
+        return f"a {'relevance' if mode == 'auto' else 'score'} of {calibrated:.4g} (calibrated)"
     threshold = find_threshold(corpus, state, mode)
     return f"a relevance of {threshold:g} ({'built-in' if threshold == THRESHOLD else 'fitted to earlier use'})"
 

@@ -25,7 +25,7 @@ def merge(found: Sequence[CorpusHits], query: str, mode: str, k: int) -> Hits:
     Lexical scores of several corpora are divided by the score of a perfect match in their corpus.
     """
     hits = [hit for part in found for hit in _rescore(part, mode)]
-    if len(found) > 1:
+    if len(found) > 1 or mode == "auto":
         hits.sort(key=lambda hit: -hit.score)
     return Hits(hits[:k], query=query, mode=mode)
 

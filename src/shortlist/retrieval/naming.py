@@ -24,14 +24,13 @@ def find_identified(state: State, query: str, named: Positions) -> Positions:
     """
     if not 0 < len(named) <= MOST_NAMED:
         return named[:0]
-    written = [
-        *query.split(),
-        *words(query),
-    ]  # "send-mail" is one of the first, the "send_mail" of "post.send_mail" not
+    written = [*query.split(), *words(query)]  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
     identifiers = {tuple(parts) for word in written if len(parts := name_words(word)) > 1}
     asked = name_words(query)
-    names = zip(state.ids(named), state.passages(named), strict=True)
-    found = [any(_identifies(name, asked, identifiers) for name in (id, passage.name)) for id, passage in names]
+    found = [
+        any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
+        for passage in state.passages(named)
+    ]
     identified: Positions = named[np.array(found)]
     return identified
 

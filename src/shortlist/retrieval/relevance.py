@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 THRESHOLD = 0.26
 
 # The same for the passages that `ask` reads. It is lower, since what reads them decides whether one answers.
-EVIDENCE_THRESHOLD = 0.23
+EVIDENCE_THRESHOLD = 0.15
 
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
@@ -64,7 +64,7 @@ class EmbedderWeights(NamedTuple):
 # Not fitted: how often the best document is right hardly depends on its keywords. The threshold is at 8 % of a perfect
 # match, where as few questions are lost as with static vectors.
 BY_WORDS = Relevance(bias=-1.56, best=6.0, dense=0.0, scale=10.0)
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.78, best=0.8, dense=5.93, scale=9.0))
+_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.67, best=4.0, dense=4.0, scale=9.0))
 # The highest cosine says more than everything else: the model was trained to tell what nothing serves.
 _TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, scale=8.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
@@ -85,6 +85,7 @@ class QueryRelevance(NamedTuple):
     best: float  # the highest blend, without what was learned
     dense: float  # the highest cosine
     names_other_service: bool
+    noise: float | None = None  # the cosine that is reached by coincidence, if no document has a term of the query
     slope: float = UNCHANGED[0]  # of the log odds, from calibration
     shift: float = UNCHANGED[1]
 
@@ -105,14 +106,17 @@ class QueryRelevance(NamedTuple):
         return probability(self.slope * odds + self.shift)
 
     def explain(self, blend: float, learned: float, *, is_named: bool) -> dict[str, float]:
-        """The log odds of a hit, without calibration, by what they are made of."""
+        """The log odds of a hit, by what they are made of."""
         scale, total = self.weights.scale, self.total(blend + learned, is_named=is_named)
         parts = {
             "behind": scale * (blend - self.best),
             "learned": scale * learned,
             "named": scale * (total - blend - learned),
         }
-        return {name: value for name, value in (self.level() | parts).items() if abs(value) > 1e-9}
+        made_of = self.level() | parts
+        odds = sum(made_of.values())
+        made_of["calibration"] = self.slope * odds + self.shift - odds
+        return {name: value for name, value in made_of.items() if abs(value) > 1e-9}
 
     def _level_of(self, best: float, dense: float) -> dict[str, float]:
         weights = self.weights
@@ -121,7 +125,14 @@ class QueryRelevance(NamedTuple):
             "best": weights.best * best,
             "dense": weights.dense * dense,
             "other_service": OTHER_SERVICE * self.names_other_service,
+            "unknown_terms": self._doubt_unknown(weights.bias + weights.best * best),
         }
+
+    def _doubt_unknown(self, level: float) -> float:
+        """What a query without a known term loses, so that a cosine by coincidence does not reach the threshold."""
+        if self.noise is None:
+            return 0.0
+        return min(log_odds(THRESHOLD) - (level + self.weights.dense * max(self.noise, 0.0)), 0.0)
 
 
 def calibration_of(config: Config, mode: str) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from shortlist.index.text.analyzers import fold
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, RawScore, Selection, Selector
 from shortlist.retrieval.options import ADAPTIVE_MAX_K, CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE, SearchOptions
+from shortlist.retrieval.relevance import log_odds
 
 if TYPE_CHECKING:
     from shortlist.results import Floats, Positions
@@ -201,8 +202,7 @@ def _keep_adaptively(hits: list[Hit], options: SearchOptions) -> Kept:
 
 def _log_odds(hit: Hit) -> float:
     """Log odds of the relevance; a hit without one counts as equally relevant."""
-    relevance = min(max(0.5 if hit.relevance is None else hit.relevance, 1e-12), 1 - 1e-12)
-    return math.log(relevance / (1 - relevance))
+    return log_odds(0.5 if hit.relevance is None else hit.relevance)
 
 
 def _keep_conservatively(hits: list[Hit], options: SearchOptions) -> Kept:

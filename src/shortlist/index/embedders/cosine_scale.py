@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class CosineScale:
     slope: float = 1.0
     shift: float = 0.0
     noise: tuple[float, float] = (0.0, 0.0)  # as in `BaseEmbedder`, before the map
+    anchors: Anchors | None = None  # what it was fitted to, which a corpus stores
 
     def apply(self, cosines: _Cosines) -> _Cosines:
         """The cosines on the scale of the model, in the same order.
@@ -80,18 +82,12 @@ class CosineScale:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> CosineScale | None:
-        """The scale that a corpus stores; None if it stores none that can be used."""
+        """The scale by the anchors that a corpus stores; None if it stores none that can be used."""
         try:
-            first, second = values["noise"]
-            like, numbers = (
-                values["like"],
-                [float(values["slope"]), float(values["shift"]), float(first), float(second)],
-            )
+            anchors = Anchors(*(float(values[name]) for name in Anchors._fields))
         except (KeyError, TypeError, ValueError):
             return None
-        if like not in ("", *REFERENCES) or not all(map(math.isfinite, numbers)) or numbers[0] <= 0:
-            return None
-        return cls(like, numbers[0], numbers[1], (numbers[2], numbers[3]))
+        return fit(anchors) if all(map(math.isfinite, anchors)) else None
 
 
 def scale_of(state: State) -> CosineScale:
@@ -143,12 +139,15 @@ def fit(anchors: Anchors) -> CosineScale:
     elif anchors.separation >= WEAK:
         like, upper = "wordllama", "nearest"
     else:
-        return CosineScale()
+        return CosineScale(anchors=anchors)
     reference = REFERENCES[like]
-    slope = (getattr(reference, upper) - reference.unrelated) / (getattr(anchors, upper) - anchors.unrelated)
+    spread = getattr(anchors, upper) - anchors.unrelated
+    if spread <= 0:
+        return CosineScale(anchors=anchors)
+    slope = (getattr(reference, upper) - reference.unrelated) / spread
     shift = reference.unrelated - slope * anchors.unrelated
     among_ten, growth = NOISE[like]
-    return CosineScale(like, slope, shift, ((among_ten - shift) / slope, growth / slope))
+    return CosineScale(like, slope, shift, ((among_ten - shift) / slope, growth / slope), anchors)
 
 
 class _Measured(NamedTuple):
@@ -158,10 +157,16 @@ class _Measured(NamedTuple):
 
 
 _measured: dict[int, _Measured] = {}
+_measuring = threading.Lock()
 
 
 def measure_once(embedder: Embedder | None) -> CosineScale | None:
     """Measure an embedder once in this process. None if that fails; it is tried again after a while."""
+    with _measuring:
+        return _measure_once(embedder)
+
+
+def _measure_once(embedder: Embedder | None) -> CosineScale | None:
     owner = getattr(embedder, "function", embedder)  # every call with a function makes an embedder of its own
     known = _measured.get(id(owner))
     if embedder is None or (known and time.monotonic() < known.until):
