@@ -14,7 +14,7 @@ from shortlist.retrieval.relevance import THRESHOLD
 # How much an example counts by how it came about. A tool that is only read was looked at, not used; a query that found
 # nothing was perhaps about something else than the one that followed it.
 WORTH = {"called": 1.0, "read": 0.5, "reworded": 0.5}
-MOST_REPEATED = 2.0  # one query, in however many sessions it is repeated; in one session, it counts once
+MOST_REPEATED = 2.0  # one query, however often it is repeated; in one session, it counts once
 MOST_IN_SESSION = 5  # uses of one document in one session; without a session there is no limit
 MOST_EXAMPLES = 30  # of one document, those with the largest weights
 OFFERED = 0.25  # a use counts less if the same query was also followed by no use of what it showed
@@ -50,7 +50,7 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
     """The examples of each document, weighed by how often, how recently and how consistently they led to it.
 
     A use is independent of others if it is of another session, or reported without one. Further queries of a session
-    count less and less, and the same query again in a session does not count.
+    count less and less, and the same query again in a session does not count. Reports without a session all count.
     """
     worth: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     independent: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -59,22 +59,27 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
     wrong: set[tuple[str, str, str]] = set()  # session, query and id of these
     passed_over: Counter[tuple[str, str]] = Counter()
     in_session: dict[tuple[str, str], set[str]] = defaultdict(set)  # queries by session and id
+    spelled: dict[str, str] = {}  # the query as it was first written, by its key
     for search in searches:
         query, age = key_of(search.query), 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
         for id, hash, outcome in search.uses:
             if outcome not in WORTH:
                 against[query, id] += age
-                if outcome == "wrong" and (search.session, query, id) not in wrong:
-                    wrong.add((search.session, query, id))
+                report = (search.session, query, id)
+                if outcome == "wrong" and not (search.session and report in wrong):
+                    wrong.add(report)
                     reported[query, id] += age
                 continue
-            known = in_session[search.session, id]
-            if query in known or (search.session and len(known) >= MOST_IN_SESSION):
-                continue
-            known.add(query)
-            worth[id, hash][search.query] += WORTH[outcome] * age
-            share = len(known) ** -0.5 if search.session else 1.0
-            independent[id, hash][search.query] += share * WORTH[outcome] * age
+            share = 1.0
+            if search.session:
+                known = in_session[search.session, id]
+                if query in known or len(known) >= MOST_IN_SESSION:
+                    continue
+                known.add(query)
+                share = len(known) ** -0.5
+            spelled.setdefault(query, search.query)
+            worth[id, hash][query] += WORTH[outcome] * age
+            independent[id, hash][query] += share * WORTH[outcome] * age
         used = {use.id for use in search.uses}
         has_right = any(use.outcome in WORTH for use in search.uses)
         for id in search.shown.keys() - used:
@@ -84,9 +89,9 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
     for (id, hash), queries in worth.items():
         weighed = []
         for query, value in queries.items():
-            share = value / (value + against[key_of(query), id])
+            share = value / (value + against[query, id])
             alone = min(independent[id, hash][query], MOST_REPEATED)
-            weighed.append(Example(query, min(value, MOST_REPEATED) * share, alone * share))
+            weighed.append(Example(spelled[query], min(value, MOST_REPEATED) * share, alone * share))
         weighed.sort(key=lambda example: -example.weight)
         examples[id, hash] = weighed[:MOST_EXAMPLES]
     return Examples(examples, _collect_doubts(worth, reported, passed_over))
@@ -101,7 +106,7 @@ def _collect_doubts(
     used: dict[tuple[str, str], float] = defaultdict(float)
     for (id, _), queries in worth.items():
         for query, value in queries.items():
-            used[key_of(query), id] += value
+            used[query, id] += value
     doubts: dict[str, dict[str, float]] = defaultdict(dict)
     for query, id in reported.keys() | passed_over.keys():
         times = passed_over.get((query, id), 0)
