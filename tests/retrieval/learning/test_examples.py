@@ -10,6 +10,7 @@ from shortlist.retrieval.learning.examples import (
     HALF_LIFE,
     MOST_EXAMPLES,
     MOST_REPEATED,
+    OFFERED,
     collect_examples,
     fit_threshold,
 )
@@ -62,8 +63,19 @@ def test_reports_without_a_session_all_count_up_to_the_limit_of_one_query() -> N
     assert collect(made(9, "q", [read], "s")) == [("q", 0.5, 0.5)]
     assert collect(made(9, "q", [A]), made(9, "Q", [A])) == [("q", MOST_REPEATED, MOST_REPEATED)]  # the same wording
     wrong = Use("a", b"", "wrong")
-    assert [collect_examples(made(count, "q", [wrong]), now=0.0).doubts["q"]["a"] for count in (1, 2, 9)] == [1, 2, 2]
-    assert collect_examples(made(9, "q", [wrong], "s"), now=0.0).doubts["q"]["a"] == 1
+    for count, doubt in ((1, 1.0), (2, 2.0), (9, MOST_REPEATED)):
+        assert collect_examples(made(count, "q", [wrong]), now=0.0).doubts["q"]["a", b""] == doubt
+    assert collect_examples(made(9, "q", [wrong], "s"), now=0.0).doubts["q"]["a", b""] == 1
+
+
+def test_what_was_reported_about_another_definition_does_not_count_against_a_document() -> None:
+    new, wrong = Use("a", b"new", "called"), Use("a", b"old", "wrong")
+    found = collect_examples(made(1, "q", [new]) + made(1, "q", [wrong]), now=0.0)
+    assert [example.weight for example in found.by_document["a", b"new"]] == [1.0]
+    assert found.doubts == {"q": {("a", b"old"): 1.0}}
+    passed_over = made(2, "q", [Use("b", b"", "called")])  # whatever the definition of "a" was
+    found = collect_examples(passed_over + made(1, "q", [wrong]), now=0.0)
+    assert found.doubts == {"q": {("a", None): 2 * OFFERED, ("a", b"old"): 1.0 + 2 * OFFERED}}
 
 
 def test_the_threshold_is_fitted_only_with_enough_evidence_and_moves_little() -> None:

@@ -137,6 +137,22 @@ def test_a_report_that_a_document_is_wrong_lowers_it_for_that_query_only(corpus:
     assert before[0] / 2 < scores(corpus, query)["send_email"] < first[0]
 
 
+def test_a_report_that_a_document_is_wrong_is_about_its_definition_at_that_time(corpus: Corpus) -> None:
+    query = "send a message to an address"
+    changed = replace(TOOLS[0], content="Send a message to an address, with attachments.")
+    corpus.add([changed])
+    before = scores(corpus, query)["send_email"]
+    corpus.add([TOOLS[0]])
+    corpus.learn(query, "send_email", "wrong")
+    lowered = scores(corpus, query)["send_email"]
+    corpus.add([changed])
+    assert scores(corpus, query)["send_email"] == pytest.approx(before)
+    corpus.add([TOOLS[0]])
+    assert scores(corpus, query)["send_email"] == pytest.approx(lowered)
+    corpus.usage.forget()
+    assert scores(corpus, query)["send_email"] > lowered
+
+
 def test_what_is_passed_over_twice_loses_a_little(corpus: Corpus) -> None:
     query = "put a message into the calendar"
     before = scores(corpus, query)["send_email"]

@@ -37,13 +37,14 @@ class Example(NamedTuple):
 
 
 Key = tuple[str, bytes]  # id and hash of a document
+AnyKey = tuple[str, bytes | None]  # None: whatever its definition is
 
 
 class Examples(NamedTuple):
     """What a log says about documents: the queries that led to each of them, and those for which it was not right."""
 
     by_document: dict[Key, list[Example]]
-    doubts: dict[str, dict[str, float]]  # by the key of a query, the ids with the weight of what counts against them
+    doubts: dict[str, dict[AnyKey, float]]  # by the key of a query, the weight of what counts against documents
 
 
 def collect_examples(searches: Sequence[Search], now: float) -> Examples:
@@ -54,8 +55,8 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
     """
     worth: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     independent: dict[Key, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    against: dict[tuple[str, str], float] = defaultdict(float)  # key of a query, and id
-    reported: dict[tuple[str, str], float] = defaultdict(float)  # of these, reports that it was wrong
+    against: dict[tuple[str, AnyKey], float] = defaultdict(float)  # by the key of a query, and the document
+    reported: dict[tuple[str, AnyKey], float] = defaultdict(float)  # of these, reports that it was wrong
     wrong: set[tuple[str, str, str]] = set()  # session, query and id of these
     passed_over: Counter[tuple[str, str]] = Counter()
     in_session: dict[tuple[str, str], set[str]] = defaultdict(set)  # queries by session and id
@@ -64,11 +65,11 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
         query, age = key_of(search.query), 0.5 ** (max(now - search.at, 0.0) / HALF_LIFE)
         for id, hash, outcome in search.uses:
             if outcome not in WORTH:
-                against[query, id] += age
+                against[query, (id, hash)] += age
                 report = (search.session, query, id)
                 if outcome == "wrong" and not (search.session and report in wrong):
                     wrong.add(report)
-                    reported[query, id] += age
+                    reported[query, (id, hash)] += age
                 continue
             share = 1.0
             if search.session:
@@ -83,13 +84,13 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
         used = {use.id for use in search.uses}
         has_right = any(use.outcome in WORTH for use in search.uses)
         for id in search.shown.keys() - used:
-            against[query, id] += OFFERED * age
+            against[query, (id, None)] += OFFERED * age
             passed_over[query, id] += has_right
     examples = {}
     for (id, hash), queries in worth.items():
         weighed = []
         for query, value in queries.items():
-            share = value / (value + against[query, id])
+            share = value / (value + against[query, (id, hash)] + against[query, (id, None)])
             alone = min(independent[id, hash][query], MOST_REPEATED)
             weighed.append(Example(spelled[query], min(value, MOST_REPEATED) * share, alone * share))
         weighed.sort(key=lambda example: -example.weight)
@@ -99,20 +100,24 @@ def collect_examples(searches: Sequence[Search], now: float) -> Examples:
 
 def _collect_doubts(
     worth: Mapping[Key, Mapping[str, float]],
-    reported: Mapping[tuple[str, str], float],
+    reported: Mapping[tuple[str, AnyKey], float],
     passed_over: Mapping[tuple[str, str], int],
-) -> dict[str, dict[str, float]]:
-    """What counts against documents, by query: reports, and being passed over; not where they were used as often."""
-    used: dict[tuple[str, str], float] = defaultdict(float)
-    for (id, _), queries in worth.items():
+) -> dict[str, dict[AnyKey, float]]:
+    """What counts against documents, by query: reports, and being passed over; not where they were used as often.
+
+    Reports are about a document as it was defined then. With another definition, only being passed over counts.
+    """
+    used: dict[tuple[str, AnyKey], float] = defaultdict(float)
+    for (id, hash), queries in worth.items():
         for query, value in queries.items():
-            used[query, id] += value
-    doubts: dict[str, dict[str, float]] = defaultdict(dict)
-    for query, id in reported.keys() | passed_over.keys():
-        times = passed_over.get((query, id), 0)
+            used[query, (id, hash)] += value
+            used[query, (id, None)] += value
+    doubts: dict[str, dict[AnyKey, float]] = defaultdict(dict)
+    for query, key in reported.keys() | {(query, (id, None)) for query, id in passed_over}:
+        times = passed_over.get((query, key[0]), 0)
         ignored = OFFERED * times if times >= PASSED_OVER else 0.0
-        if (doubt := reported.get((query, id), 0.0) + ignored - used.get((query, id), 0.0)) > 0:
-            doubts[query][id] = min(doubt, MOST_REPEATED)
+        if (doubt := reported.get((query, key), 0.0) + ignored - used.get((query, key), 0.0)) > 0:
+            doubts[query][key] = min(doubt, MOST_REPEATED)
     return dict(doubts)
 
 
