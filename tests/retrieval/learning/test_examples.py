@@ -89,3 +89,9 @@ def test_the_threshold_is_fitted_only_with_enough_evidence_and_moves_little() ->
     assert fit(0.9, 0.3) == pytest.approx(0.332)  # what was not used is refused from now on
     assert fit(0.9, 0.9) == THRESHOLD  # nothing to gain
     assert fit(0.1, 0.1) == pytest.approx(0.212)  # what was used is no longer refused
+
+
+def test_a_refused_search_that_was_reworded_is_not_evidence_for_a_threshold() -> None:
+    searches = [Search(0.0, "", "q", {"a": 0.9}, [A])] * 200 + [Search(0.0, "", "q", {"a": 0.3}, [])] * 100
+    reworded = [Search(0.0, "", "q", {"a": 0.1}, [Use("a", b"", "reworded")])] * 100
+    assert fit_threshold(searches + reworded) == fit_threshold(searches)

@@ -143,8 +143,10 @@ def fit_threshold(searches: Sequence[Search]) -> Threshold | None:
     best: dict[bool, list[float]] = {True: [], False: []}
     for search in searches[-FITTED:]:
         highest = max((relevance or 0.0 for relevance in search.shown.values()), default=0.0)
-        if highest:
-            best[any(outcome in WORTH for _, _, outcome in search.uses)].append(highest)
+        outcomes = {use.outcome for use in search.uses}
+        is_used = not outcomes.isdisjoint(("called", "read"))
+        if highest and (is_used or "reworded" not in outcomes):  # what was used later, this search did not select
+            best[is_used].append(highest)
     used, unused = (np.array(best[kind]) for kind in (True, False))
     if len(used) < LEAST_USED or len(unused) < LEAST_UNUSED:
         return None
