@@ -240,7 +240,8 @@ def feedback(
 ) -> Steps[bool]:
     """Report that a query led to a document, or that it was wrong; return whether it was stored. See `Corpus.learn`.
 
-    With `undo`, what this session reported about both is deleted instead; return whether anything was.
+    With `undo`, what this session reported about both is deleted instead, without a session only the latest report that
+    has none; return whether anything was.
     """
     body: dict[str, Any] = {"query": query, "id": id, "outcome": outcome, "shown": list(shown), "session": session}
     body |= {"undo": True} if undo else {}

@@ -185,7 +185,8 @@ class Corpus:
         `outcome` is "called" or "read" if the document was right, "failed" if it could not be used, "wrong" if it is
         not what the query asks for, and "reworded" if the query found nothing and the document was used after another
         one. `shown` are the ids among which it was chosen. Of many uses in one `session` only a few count. With `undo`,
-        what this session reported about the document and the query is deleted instead; return whether anything was.
+        what this session reported about the document and the query is deleted instead, without a session only the
+        latest report that has none; return whether anything was.
         Nothing is stored if `learning` is "off". See `usage` for what is stored and how to forget it.
         """
         if not isinstance(query, str) or not query.strip():

@@ -82,6 +82,16 @@ def test_what_is_forgotten_is_gone_from_the_file(log: UsageLog) -> None:
     assert queries(log) == []
 
 
+def test_a_session_takes_back_its_reports_and_no_session_only_the_latest(log: UsageLog) -> None:
+    for at, (session, outcome) in enumerate([("", "called"), ("", "wrong"), ("s", "called"), ("s", "wrong")]):
+        log.add("money", uses=[Use("refund", b"", outcome)], session=session, at=float(at))
+    log.add("money", uses=[Use("pay", b"", "called")])
+    for session, count, left in (("s", 2, [0.0, 1.0]), ("", 1, [0.0]), ("", 1, []), ("", 0, [])):
+        assert log.withdraw("money", "refund", session) == count
+        assert [search.at for search in log if search.uses[0].id == "refund"] == left
+    assert queries(log) == ["money"]
+
+
 def test_a_use_of_a_forgotten_search_is_not_stored(log: UsageLog) -> None:
     number = log.add("a")
     log.forget()

@@ -99,7 +99,7 @@ def test_one_report_never_lifts_a_document_that_does_not_serve_the_query_into_a_
     for query in queries:
         corpus.usage.forget()
         before, selected = relevance_of(corpus, query, "list_invoices"), select_ids(corpus, query)
-        for _ in range(20):  # a click that is repeated does not count
+        for _ in range(20):  # however often it is repeated, it counts for two
             corpus.learn(query, "list_invoices")
         after = relevance_of(corpus, query, "list_invoices")
         assert before <= after < THRESHOLD
@@ -127,14 +127,30 @@ def test_uses_in_one_session_lift_less_than_those_of_different_sessions(corpus: 
 def test_a_report_that_a_document_is_wrong_lowers_it_for_that_query_only(corpus: Corpus) -> None:
     query, other = "send a message to an address", "send the message"
     before = [scores(corpus, text)["send_email"] for text in (query, other)]
-    corpus.learn(query, "send_email", "wrong")
+    corpus.learn(query, "send_email", "wrong", session="one")
     first = [scores(corpus, text)["send_email"] for text in (query, other)]
     assert first[0] < before[0]
     assert first[1] == before[1]
-    corpus.learn(query, "send_email", "wrong")  # the same click again
+    corpus.learn(query, "send_email", "wrong", session="one")  # the same click again
     assert scores(corpus, query)["send_email"] == pytest.approx(first[0])
     corpus.learn(query, "send_email", "wrong", session="another")
     assert before[0] / 2 < scores(corpus, query)["send_email"] < first[0]
+
+
+def test_a_report_that_a_document_is_wrong_is_about_its_definition_at_that_time(corpus: Corpus) -> None:
+    query = "send a message to an address"
+    changed = replace(TOOLS[0], content="Send a message to an address, with attachments.")
+    corpus.add([changed])
+    before = scores(corpus, query)["send_email"]
+    corpus.add([TOOLS[0]])
+    corpus.learn(query, "send_email", "wrong")
+    lowered = scores(corpus, query)["send_email"]
+    corpus.add([changed])
+    assert scores(corpus, query)["send_email"] == pytest.approx(before)
+    corpus.add([TOOLS[0]])
+    assert scores(corpus, query)["send_email"] == pytest.approx(lowered)
+    corpus.usage.forget()
+    assert scores(corpus, query)["send_email"] > lowered
 
 
 def test_what_is_passed_over_twice_loses_a_little(corpus: Corpus) -> None:

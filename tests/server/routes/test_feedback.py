@@ -191,6 +191,9 @@ def test_a_report_is_taken_back_by_the_session_that_sent_it(client: TestClient) 
         assert client.post(FEEDBACK, json=report | {"undo": True}).json() == {"stored": True, "learning": "on"}
         assert counts(client)[0] == left
     assert found(client, "an unhappy customer") == []
+    for undo, left in ((False, 1), (False, 2), (True, 1), (True, 0)):  # without a session, one by one
+        assert client.post(FEEDBACK, json=RIGHT | {"undo": undo}).json()["stored"]
+        assert counts(client)[0] == left
     for _ in range(2 * MOST_IN_SESSION):  # what was taken back does not count for the limit
         assert client.post(FEEDBACK, json=RIGHT).json()["stored"]
         assert client.post(FEEDBACK, json=RIGHT | {"undo": True}).json()["stored"]

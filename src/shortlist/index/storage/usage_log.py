@@ -155,12 +155,15 @@ class UsageLog:
     def withdraw(self, query: str, id: str, session: str = "") -> int:
         """Delete the reports of a session that a query led to a document, or that it was wrong; return their number.
 
-        A report is a search with only this use. What an agent has searched for and used is not a report.
+        A report is a search with only this use. What an agent has searched for and used is not a report. Reports
+        without a session may be of anybody: only the latest is deleted.
         """
         condition = (
             "query = ? AND session = ? AND num IN (SELECT search FROM uses WHERE id = ?) "
             "AND num NOT IN (SELECT search FROM uses WHERE id != ?)"
         )
+        if not session:
+            condition = f"num = (SELECT max(num) FROM searches WHERE {condition})"
         return self._forget(condition, [normalize(query), clean(session), id, id])
 
     def forget(self, id: str | None = None, query: str | None = None) -> int:

@@ -22,7 +22,7 @@ from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Scores
 from shortlist.index.storage.usage_log import UsageLog, was_forgotten
 from shortlist.results import Ranking
-from shortlist.retrieval.learning.examples import Threshold, collect_examples, fit_threshold, key_of
+from shortlist.retrieval.learning.examples import AnyKey, Threshold, collect_examples, fit_threshold, key_of
 from shortlist.retrieval.learning.lessons import Lessons, bound_gain, make_lessons
 from shortlist.retrieval.relevance import THRESHOLD
 
@@ -57,7 +57,7 @@ class Learned:
     version: int
     embedder: str  # its name and dimension
     lessons: Lessons | None = None
-    doubts: dict[str, dict[str, float]] = field(default_factory=dict)  # see Examples
+    doubts: dict[str, dict[AnyKey, float]] = field(default_factory=dict)  # see Examples
     threshold: Threshold | None = None
     is_complete: bool = True  # whether the vectors of all examples are known
     next_at: float = 0.0  # when it may be read again
@@ -168,14 +168,15 @@ def _apply_examples(
 
 
 def _apply_doubts(
-    doubts: Mapping[str, float], state: State, own: Scores, mask: Allowed | None, perfect: float
+    doubts: Mapping[AnyKey, float], state: State, own: Scores, mask: Allowed | None, perfect: float
 ) -> Scores:
     """Lower the documents that were wrong for a query, by as much as the same number of uses would raise them."""
-    found = state.find_documents(list(doubts))
-    positions, rows = _list_positions(found, {id: row for row, id in enumerate(doubts) if id in found})
+    found = state.find_documents(list({id for id, _ in doubts}))
+    by_id = {id: doubts.get((id, document.hash), doubts.get((id, None), 0.0)) for id, document in found.items()}
+    positions, rows = _list_positions(found, {id: row for row, id in enumerate(by_id)})
     if mask is not None:
         positions, rows = positions[mask[positions]], rows[mask[positions]]
-    lost = bound_gain(np.array(list(doubts.values()))[rows], np.ones(len(rows)))
+    lost = bound_gain(np.array(list(by_id.values()))[rows], np.ones(len(rows)))
     return _replace_scores(own, positions, own.at(positions) - perfect * lost)
 
 

@@ -184,7 +184,7 @@ class FeedbackBody(Body):
     )
     undo: bool = Field(
         default=False,
-        description="Delete what this session reported about the query and the document, instead of storing it.",
+        description="Delete what this session reported about both, or the latest without one, instead of storing it.",
     )
 
 
