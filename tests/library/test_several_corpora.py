@@ -72,12 +72,12 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     found = discover(shelf, "green", min_relevance="auto")
     assert {item.corpus for item in found.results} == {"coffee"}
     assert found.signals["left_out"] == {
-        "tea": f"The best score, {best:.4g} (green), is below the threshold of {best + 0.001:.4g}."
+        "tea": f"The highest relevance, {best:.2g} (green), is below the threshold of {best + 0.001:.4g}."
     }
     coffee.set_threshold("auto", 1.0)
     found = discover(shelf, "green", min_relevance="auto")
     assert found.abstained
-    assert found.reason.startswith("No match in any of 2 corpora. coffee: The best score")
+    assert found.reason.startswith("No match in any of 2 corpora. coffee: The highest relevance")
     assert len(found.candidates) > 0
 
 

@@ -175,7 +175,7 @@ def test_find_tells_the_few_that_fit_why_and_what_came_near() -> None:
 def test_find_does_not_commit_below_the_calibrated_floor() -> None:
     corpus = shortlist.build({"track": "Where a parcel is now."}, in_memory=True)
     assert not agent_actions.find(corpus, "parcel")["abstained"]
-    corpus.set_threshold("auto", 5.0)
+    corpus.set_threshold("auto", 0.99)
     found = agent_actions.find(corpus, "parcel")
     assert found["abstained"]
     assert [item["id"] for item in found["near"]] == ["track"]

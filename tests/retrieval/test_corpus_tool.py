@@ -43,7 +43,7 @@ def test_options_of_discover_hold_for_the_tool(corpus: Corpus) -> None:
     assert names(corpus.as_tool(filter={"kind": "file"})("parcel or opening hours")) == ["note"]
     assert set(names(corpus.as_tool(mode="lexical", strategy="top_k")("money or parcel"))) == {"refund", "track"}
     assert corpus.as_tool(min_relevance=1)("parcel")["reason"].endswith("is below the threshold of 1.")
-    corpus.set_threshold("auto", 99.0)
+    corpus.set_threshold("auto", 0.99)
     assert corpus.as_tool(min_relevance="auto")("parcel")["abstained"]
 
 

@@ -144,7 +144,7 @@ def test_an_answer_is_of_the_state_that_was_searched(tmp_path: Path, monkeypatch
     for write in (empty, lambda one: one.set_threshold("auto", 0.99)):
         with monkeypatch.context() as patch:
             commit_before(patch, evidence, "merge", (corpus, write))
-            commit_before(patch, evidence, "_rate", (corpus, write))
+            commit_before(patch, evidence, "_keep_relevant", (corpus, write))
             assert ask(corpus, question) == expected
         corpus.set_threshold("auto", None)
         corpus.sync([Document(name, "", text) for name, text in FACTS.items()])

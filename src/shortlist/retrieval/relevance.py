@@ -69,7 +69,7 @@ _STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.67, best=4.0
 _TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, scale=8.0))
 FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
 # How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
-_OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.86))
+_OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.0))
 
 
 @lru_cache(maxsize=16)

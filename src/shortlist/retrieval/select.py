@@ -137,7 +137,7 @@ def explain_score(best: Hit, min_score: float) -> str:
 
 
 def explain_relevance(best: Hit, min_relevance: float) -> str:
-    return f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {min_relevance:g}."
+    return f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {min_relevance:.4g}."
 
 
 def _signals(hits: list[Hit]) -> dict[str, Any]:

@@ -18,8 +18,7 @@ from shortlist.errors import CorpusError, InputError
 
 with lazy_imports():
     from shortlist import _settings
-    from shortlist.cli import usage_logs
-    from shortlist.cli.corpora import open_corpus
+    from shortlist.cli import corpora, usage_logs
     from shortlist.cli.terminal import usage_tables
     from shortlist.eval import cases as case_files
     from shortlist.eval import usage_cases
@@ -112,7 +111,7 @@ def _list_searches(out: Output, corpus: str) -> None:
 @click.option("--undo", is_flag=True, help="Delete what was reported with this command about the query and document.")
 def feedback(out: Output, corpus: str, query: str, id: str, wrong: bool, undo: bool) -> int:
     """Report that a query led to a document, so that similar queries find it, or that it was wrong."""
-    opened = open_corpus(out, corpus)
+    opened = corpora.open_corpus(out, corpus)
     opened.learning = _settings.load_learning()
     stored = opened.learn(query, id, "wrong" if wrong else "called", session=SESSION, undo=undo)
     if undo and not stored:
