@@ -53,3 +53,18 @@ def test_the_logs_of_the_gateway_in_other_projects_are_listed_and_forgotten(
     assert [one["query"] for one in shell("learned", "mcp", "--searches", "--json").json["searches"]] == [
         "query of second"
     ]
+
+
+def test_the_log_of_the_skills_of_the_gateway_has_a_name_of_its_own(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / "first").mkdir()
+    for folder in (shell.folder / "first", shell.folder):
+        monkeypatch.chdir(folder)
+        GatewayConfig().record_place()
+        UsageLog(GatewayConfig().home / "skills" / "usage.db").add("ship it", uses=[Use("deploy", b"hash", "read")])
+    other = f"mcp:{(shell.folder / 'first').resolve()}:skills"
+    assert {row["name"] for row in shell("learned", "--json").json["corpora"]} == {"mcp:skills", other}
+    for name in ("mcp:skills", other):
+        assert [row["id"] for row in shell("learned", name, "--json").json["documents"]] == ["deploy"]
+        assert shell("forget", name, "--id", "deploy").out == "1 search is deleted.\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from shortlist.index.engine import EMBEDDED, Engine, State
 from shortlist.index.engines.service_engine import ServiceEngine, connect
 from shortlist.index.foreign import derived_folder
 from shortlist.index.lexical.bm25 import Scoring
+from shortlist.index.local_engine import LocalEngine
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.protocols import AgentTool, Embedder, Progress, ToolKeywords
@@ -318,6 +319,13 @@ class Corpus:
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
+
+
+def share_vectors(corpus: Corpus, folder: Path, is_shared: Callable[[str], bool]) -> None:
+    """Cache the vectors of these documents, by id, in a folder that other corpora use as well. A cluster has no such
+    cache."""
+    if isinstance(corpus._engine, LocalEngine):
+        corpus._engine.store.shared_vectors = (folder, is_shared)
 
 
 class RemoteCorpus(Corpus):

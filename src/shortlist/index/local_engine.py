@@ -259,7 +259,7 @@ class LocalEngine:
         with self.store.writing(wait) as connection:
             is_live = row in read_segments(connection)
             if is_live:
-                segment = rebuild_segment(connection, row, self._embedders.for_config, self.store.derived)
+                segment = rebuild_segment(connection, row, self._embedders.for_config, self.store)
                 self.store.replace(connection, row[:2], self.store.save(segment) if segment.size else None)
         return is_live
 
@@ -268,7 +268,7 @@ class LocalEngine:
         with self.store.reading() as connection:
             live = read_segments(connection)
             if row in live:
-                segment = rebuild_segment(connection, row, self._find_embedder, self.store.derived)
+                segment = rebuild_segment(connection, row, self._find_embedder, self.store)
                 self._rebuilt = {one: self._rebuilt[one] for one in live if one in self._rebuilt} | {row: segment}
         return row in live
 

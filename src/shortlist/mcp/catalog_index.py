@@ -14,11 +14,13 @@ import shortlist
 from shortlist._files import replace_text
 from shortlist.documents import Document, Problem
 from shortlist.errors import CorpusError, CorpusMismatch, ShortlistError
+from shortlist.index.corpus import share_vectors
 from shortlist.index.embedders import tools_model
 from shortlist.index.storage.records import batched
 from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.tool_catalog import ToolCatalog
+from shortlist.mcp.usage_routing import RoutedLog, open_usage
 from shortlist.sources.mcp_tools import document_of
 
 if TYPE_CHECKING:
@@ -41,12 +43,15 @@ class CatalogIndex:
     One corpus is ready immediately. The other uses our trained model, which ranks better; if it takes more than a
     moment to sync, that happens in the background, step by step, and the first one is searched until then. They share
     one log of use, which is beside them, since a corpus is deleted when its model changes.
+
+    In the folder `shared`, if there is one, are the log of use and the vectors of the servers that the user configures
+    for all projects.
     """
 
-    def __init__(self, folder: Path, catalog: ToolCatalog) -> None:
+    def __init__(self, folder: Path, catalog: ToolCatalog, *, shared: Path | None = None) -> None:
         self._catalog = catalog
         self._lock = threading.Lock()
-        usage = UsageLog(folder.with_name(USAGE))
+        usage = open_usage(folder.with_name(USAGE), shared, lambda: catalog.servers)
         self._static = _CatalogCorpus(folder, "default", usage)
         self._trained = _CatalogCorpus(folder.with_name(f"{folder.name}-trained"), "tools", usage)
         self._retry_at = 0.0  # after the trained model failed
@@ -169,6 +174,8 @@ class _CatalogCorpus:
         if self._corpus is None:
             self._corpus = shortlist.create_corpus(NAME, path=self._folder, default_embedder=self._embedder)
             self._corpus.usage = self._usage
+            if isinstance(self._usage, RoutedLog):
+                share_vectors(self._corpus, self._usage.shared_folder, self._usage.is_shared)
         return self._corpus
 
     def check_model(self) -> None:

@@ -118,7 +118,10 @@ class Collection:
         from shortlist.mcp.catalog_index import CatalogIndex  # noqa: PLC0415  # slow to load, so it waits for the first search
 
         with self._opening:
-            self._tools = self._tools or CatalogIndex(self.gateway.tools_folder, self.gateway.catalog)
+            if self._tools is None:
+                gateway = self.gateway
+                gateway.record_place()
+                self._tools = CatalogIndex(gateway.tools_folder, gateway.catalog, shared=gateway.shared_folder)
             if self._is_stopped:
                 self._tools.stop()
             return self._tools

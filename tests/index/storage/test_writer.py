@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import shortlist
 from shortlist import Corpus, Document
+from shortlist.index.corpus import share_vectors
 from shortlist.index.storage import writer
 from tests.index.samples import WORDS, doc, memory, results, segment_files
 
@@ -143,3 +144,27 @@ def test_merging_keeps_to_its_budget() -> None:
     assert writer.find_merge_start([1000, 100, 1, 1, 1], budget=1000) == 4
     assert writer.find_merge_start([1000, 16, 1, 1, 1, 1], budget=1000) == 1
     assert writer.find_merge_start([], budget=10) == 0
+
+
+def test_shared_vectors_are_encoded_once_and_belong_to_their_passages(tmp_path: Path) -> None:
+    encoded: list[str] = []
+
+    def encode(texts: list[str]) -> list[list[float]]:
+        encoded.extend(texts)
+        return [[float(len(text)), 1.0, float(text.count("a"))] for text in texts]
+
+    owners = ["own" if at % 3 else "project" for at in range(9)]
+    documents = [doc(f"{owner}/{at}", f"{owner} text {at * 'a'}") for at, owner in enumerate(owners)]
+    hits = []
+    for name in ("first", "second", "alone"):
+        with shortlist.create_corpus(path=tmp_path / name, embedder=encode) as corpus:
+            if name != "alone":
+                share_vectors(corpus, tmp_path / "shared", lambda id: id.startswith("own/"))
+            encoded.clear()
+            corpus.sync(documents)
+            if name == "second":
+                assert len(encoded) >= 3
+                assert not [text for text in encoded if "own" in text]
+            hits.append([(hit.id, hit.score) for hit in shortlist.search(corpus, "text aaaa", mode="dense")])
+    assert hits[0] == hits[1] == hits[2]
+    assert hits[0]

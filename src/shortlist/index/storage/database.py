@@ -53,6 +53,8 @@ class Store:
         self.folder = folder
         self.is_own = is_own  # else it may be from someone else: see `foreign`
         self.derived = foreign.cache_folder(folder) if folder and not is_own else folder
+        # Another folder for cached vectors, and which documents have theirs there, by id.
+        self.shared_vectors: tuple[Path, Callable[[str], bool]] | None = None
         self._path = str(folder / DATABASE) if folder else "the in-memory corpus"
         self._idle: list[TextConnection] = []
         self._checked: tuple[int, ...] = ()  # the stamp of a foreign database whose rows were checked

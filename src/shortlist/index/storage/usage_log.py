@@ -23,6 +23,7 @@ from shortlist._redact import redact_query
 from shortlist._text import clean
 from shortlist.errors import CorpusDamaged, CorpusError
 from shortlist.index.corpus_paths import USAGE
+from shortlist.index.storage.records import batched
 from shortlist.index.storage.sql_tables import Connection
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ MOST_SEARCHES = 20_000  # the oldest are deleted
 LONGEST_QUERY = 500  # characters
 MOST_SHOWN = 10
 PRUNED_EVERY = 100  # searches
+MOST_VALUES = 500  # of one statement
 WAIT_SECONDS = 5.0
 FORGOTTEN = 1 << 40  # added to the version when something is forgotten
 
@@ -131,6 +133,18 @@ class UsageLog:
                         searches[search].uses.append(Use(*use))
         return iter(searches.values())
 
+    def find_search(self, number: int) -> Search | None:
+        """The search of a number, without what was shown and used; None if it was forgotten."""
+        with self._reading() as database:
+            query = "SELECT at, session, query FROM searches WHERE num = ?"
+            row = database.execute(query, (number,)).fetchone() if database else None
+        return Search(row[0], row[1], row[2], {}, []) if row else None
+
+    def list_queries(self) -> set[str]:
+        """The queries of all searches."""
+        with self._reading() as database:
+            return {query for (query,) in database.execute("SELECT query FROM searches")} if database else set()
+
     def vectors(
         self, queries: Sequence[str], model: str, encode: Callable[[str], Vectors], seconds: float
     ) -> dict[str, Vectors]:
@@ -177,7 +191,12 @@ class UsageLog:
             values.append(normalize(query))
         return self._forget(" AND ".join(conditions), values)
 
-    def _forget(self, condition: str, values: Sequence[str]) -> int:
+    def forget_times(self, times: Sequence[float]) -> None:
+        """Delete the searches of these times."""
+        for some in batched(times, MOST_VALUES):
+            self._forget(f"at IN ({','.join('?' * len(some))})", some)
+
+    def _forget(self, condition: str, values: Sequence[Any]) -> int:
         with self._writing(create=False) as database:
             if database is None:
                 return 0
@@ -189,7 +208,7 @@ class UsageLog:
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
 
-    def _delete(self, database: sqlite3.Connection, condition: str, values: Sequence[str] = ()) -> int:
+    def _delete(self, database: sqlite3.Connection, condition: str, values: Sequence[Any] = ()) -> int:
         count = database.execute(f"DELETE FROM searches WHERE {condition}", values).rowcount
         if count:
             database.execute("DELETE FROM uses WHERE search NOT IN (SELECT num FROM searches)")

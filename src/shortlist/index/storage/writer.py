@@ -36,7 +36,6 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
-    from pathlib import Path
 
     from shortlist.protocols import Progress
     from shortlist.results import Mask, Vectors
@@ -104,8 +103,21 @@ class Unindexed(NamedTuple):
         return [*self.keywords, self.context] if self.context else self.keywords
 
 
-def _encode(passages: Sequence[Unindexed], embedder: Embedder, folder: Path | None) -> Vectors:
-    return vector_cache.encode(embedder, [passage.to_embed for passage in passages], folder)
+def _encode(passages: Sequence[Unindexed], embedder: Embedder, store: Store) -> Vectors:
+    """The vectors of passages; those of documents that are shared have a cache of their own."""
+    texts = [passage.to_embed for passage in passages]
+    folder, is_shared = store.shared_vectors or (None, None)
+    places = [at for at, passage in enumerate(passages) if is_shared and is_shared(passage.id)]
+    if not places:
+        return vector_cache.encode(embedder, texts, store.derived)
+    shared = vector_cache.encode(embedder, [texts[at] for at in places], folder)
+    if len(places) == len(texts):
+        return shared
+    others = np.setdiff1d(np.arange(len(texts)), places)
+    vectors = np.empty((len(texts), shared.shape[1]), dtype=np.float32)
+    vectors[places] = shared
+    vectors[others] = vector_cache.encode(embedder, [texts[at] for at in others.tolist()], store.derived)
+    return vectors
 
 
 def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, config: Config) -> Segment:
@@ -118,7 +130,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
 
 
 def rebuild_segment(
-    connection: TextConnection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], folder: Path | None
+    connection: TextConnection, row: SegmentRow, embedder: Callable[[Config], Embedder | None], store: Store
 ) -> Segment:
     """A segment from the live passages of its range, as they were when first indexed."""
     rows = connection.execute(
@@ -132,7 +144,7 @@ def rebuild_segment(
     ]
     config = read_config(connection)
     model = embedder(config)
-    vectors = None if model is None else _encode(passages, model, folder)
+    vectors = None if model is None else _encode(passages, model, store)
     return add_tables(_build_segment(passages, vectors, config), config.scoring)
 
 
@@ -277,7 +289,7 @@ class Change:
     def _encode_pending(self) -> None:
         if self._embedder is not None and (rest := self._pending[self._encoded :]):
             for batch in batched(rest, ENCODED_PER_REPORT if self._progress else len(rest)):
-                self._vectors.append(_encode(batch, self._embedder, self._store.derived))
+                self._vectors.append(_encode(batch, self._embedder, self._store))
                 total = self._written + len(self._pending)
                 report_phase(self._progress, "embedding", self._written + self._encoded, total)
 

@@ -66,7 +66,8 @@ class Gateway:
     def __init__(self, config: GatewayConfig) -> None:
         self._config, self._stamp = config, config.stamp()
         found = config.read()
-        self.home, self.tools_folder = config.home, config.tools
+        self.home, self.tools_folder, self.shared_folder = config.home, config.tools, config.shared
+        self.record_place = config.record_place
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
         self._active, self._left_out = found.active, found.left_out
         self.catalog = ToolCatalog(found.servers, found.permissions)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from shortlist._environment import GATEWAY, read_variable
-from shortlist._files import stamp_of
-from shortlist._paths import config_dir, data_dir
+from shortlist._files import replace_text, stamp_of
+from shortlist._paths import config_dir, data_dir, make_folder
 from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
@@ -27,6 +27,8 @@ from shortlist.mcp_client.server_config import (
     runs_shortlist,
 )
 from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
+
+PLACE = "place.txt"  # in the folder of a configuration: the project or the files that it is about
 
 Access = Literal["read", "write", "never"]
 
@@ -58,6 +60,11 @@ def matches_rule(name: str, access: str | None, server: str, tool: str) -> bool:
     if access == "never":
         name, server, id = name.casefold(), server.casefold(), id.casefold()
     return name in (server, id) or fnmatchcase(id, name)
+
+
+def shared_folder() -> Path:
+    """The folder for what all projects share about the servers of the user."""
+    return data_dir() / "mcp" / "shared"
 
 
 class ConfiguredServers(NamedTuple):
@@ -96,7 +103,19 @@ class GatewayConfig:
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
         # The folder for the data of this configuration, and in it that of the index of the chosen tools.
         self.home = data_dir() / "mcp" / hash_text(key)
+        self._place = key
+        # The folder for what all projects share about the servers of the user. Files that were given have one home
+        # in every project.
+        is_usual = has_servers and not needs_trust and not self._given
+        self.shared = shared_folder() if is_usual else None
         self.tools = self.home / (f"tools-{self._choice.digest()}" if self._choice != ServerChoice() else "tools")
+
+    def record_place(self) -> None:
+        """Store which project or files the data is about, for those who list it."""
+        with contextlib.suppress(OSError, ValueError):  # then it is listed by the name of its folder
+            if not (self.home / PLACE).exists():
+                make_folder(self.home)
+                replace_text(self.home / PLACE, self._place)
 
     def stamp(self) -> tuple[int, ...]:
         """A value that changes with any of the files, with the approvals, and with the sign-ins."""
