@@ -112,3 +112,12 @@ def used(shop: Shell) -> Shell:
         for session in ("one", "two"):
             corpus.usage.add("play \x1b[2Jjazz", [("track_shipment", 0.25)], session=session)
     return shop
+
+
+@pytest.fixture
+def taught(used: Shell) -> Shell:
+    """A shop in which more sessions have used one tool after queries with the same words."""
+    with shortlist.open_corpus("shop") as corpus:
+        for at in range(8):
+            corpus.learn("zebra and giraffe", "refund_payment", session=f"more {at}")
+    return used

@@ -50,9 +50,9 @@ def test_an_unknown_value_is_an_error_that_lists_the_known_ones(shop: Shell) -> 
     assert shop("mcp", "--learn", "maybe").code == 2
 
 
-def test_a_search_that_must_not_learn_ranks_without_what_was_learned(used: Shell) -> None:
-    assert used("search", "shop", "giraffe", "--quiet").out.splitlines()[0] == "refund_payment"
-    assert "refund_payment" not in used("search", "shop", "giraffe", "--quiet", SHORTLIST_LEARN="off").out.split()[:1]
+def test_a_search_that_must_not_learn_ranks_without_what_was_learned(taught: Shell) -> None:
+    assert taught("search", "shop", "giraffe", "--quiet").out.splitlines()[0] == "refund_payment"
+    assert "refund_payment" not in taught("search", "shop", "giraffe", "--quiet", SHORTLIST_LEARN="off").out.split()[:1]
 
 
 @pytest.fixture

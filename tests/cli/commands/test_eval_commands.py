@@ -251,14 +251,14 @@ def test_only_reviewed_cases_count_unless_all_are_asked_for(used: Shell, command
         assert (some.json["cases"], every.json["cases"]) == (1, 5)
 
 
-def test_eval_from_usage_compares_with_what_was_learned_from_other_searches(used: Shell) -> None:
-    data = used("eval", "shop", "--from-usage", "--json").json
-    assert (data["cases"], data["reviewed"]) == (5, False)
+def test_eval_from_usage_compares_with_what_was_learned_from_other_searches(taught: Shell) -> None:
+    data = taught("eval", "shop", "--from-usage", "--json").json
+    assert (data["cases"], data["reviewed"]) == (6, False)
     ranks = {one["query"]: (one["first"], one["second"]) for one in data["learned"]["better"]}
     assert ranks["zebra giraffe"][1] == ranks["a giraffe or a zebra"][1] == 1
     assert data["learned"]["metrics"]["hit@1"]["second"] > data["learned"]["metrics"]["hit@1"]["first"]
-    out = used("eval", "shop", "--from-usage").out
+    out = taught("eval", "shop", "--from-usage").out
     assert out.startswith("The cases are from the log of use. No one has reviewed them.\n")
     assert "With what was learned from the other searches:" in out
-    assert used("eval", "shop", "cases.jsonl", "--from-usage").code == 2
-    assert used("eval", "shop", "--from-usage", "--compare", "auto", "lexical").code == 2
+    assert taught("eval", "shop", "cases.jsonl", "--from-usage").code == 2
+    assert taught("eval", "shop", "--from-usage", "--compare", "auto", "lexical").code == 2

@@ -11,7 +11,7 @@ def test_search_shows_rank_score_bar_name_and_text(shop: Shell) -> None:
     done = shop("search", "shop", "where is the parcel", "-k", "2")
     assert (done.code, done.err) == (0, "")
     first = done.out.splitlines()[0].split()
-    assert first == ["1", "0.61", "██████▏", "track_shipment", "tool"]
+    assert first == ["1", "0.87", "████████▋", "track_shipment", "tool"]
     assert "Show where a parcel is now." in done.out
     assert "\x1b" not in done.out
 

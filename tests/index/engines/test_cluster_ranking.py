@@ -36,7 +36,9 @@ def test_use_changes_the_ranking_as_in_the_reference(library: Corpus, reference:
     queries = ("write to my boss", "write a note to the boss", "a cup of oolong in the garden")
     before = [shortlist.search(library, query, k=8) for query in queries]
     for corpus in (library, reference):
-        corpus.learn("write to the boss", "send_email")
+        for at, query in enumerate(("write to the boss", "write my boss", "a letter to my boss", "write to a boss")):
+            corpus.learn(query, "send_email", session=str(at))
+            corpus.learn(query, "send_email", session=f"{at} again")
         corpus.learn("a book on kettles", "book.pdf#2")
     try:
         for query in queries:

@@ -15,7 +15,7 @@ import pytest
 from shortlist import Corpus, CorpusDamaged, CorpusError, CorpusNotFound, Document, InputError, create_corpus
 from shortlist.index.location import delete_corpus
 from shortlist.index.storage import usage_log
-from shortlist.index.storage.usage_log import FILE, LONGEST_QUERY, MOST_SHOWN, UsageLog, Use
+from shortlist.index.storage.usage_log import FILE, LONGEST_QUERY, MOST_SHOWN, Outcome, UsageLog, Use
 
 USE = Use("send_email", b"hash", "called")
 
@@ -83,7 +83,8 @@ def test_what_is_forgotten_is_gone_from_the_file(log: UsageLog) -> None:
 
 
 def test_a_session_takes_back_its_reports_and_no_session_only_the_latest(log: UsageLog) -> None:
-    for at, (session, outcome) in enumerate([("", "called"), ("", "wrong"), ("s", "called"), ("s", "wrong")]):
+    reports: list[tuple[str, Outcome]] = [("", "called"), ("", "wrong"), ("s", "called"), ("s", "wrong")]
+    for at, (session, outcome) in enumerate(reports):
         log.add("money", uses=[Use("refund", b"", outcome)], session=session, at=float(at))
     log.add("money", uses=[Use("pay", b"", "called")])
     for session, count, left in (("s", 2, [0.0, 1.0]), ("", 1, [0.0]), ("", 1, []), ("", 0, [])):

@@ -35,7 +35,7 @@ def test_a_slow_embedder_encodes_while_progress_is_reported_and_not_after(tmp_pa
 
     def encode(texts: list[str]) -> list[list[float]]:
         nonlocal encoded
-        encoded += len(texts)
+        encoded += sum(text.endswith(tuple("0123456789")) for text in texts)  # not those that measure its cosines
         return [[len(text), 1.0] for text in texts]
 
     reported: list[tuple[int, int]] = []

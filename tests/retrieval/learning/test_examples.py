@@ -54,7 +54,7 @@ def test_examples_are_weighed_by_how_often_how_recently_and_how_consistently() -
 def test_reports_without_a_session_all_count_up_to_the_limit_of_one_query() -> None:
     def collect(*searches: list[Search]) -> list[tuple[str, float, float]]:
         found = collect_examples([search for some in searches for search in some], now=0.0)
-        return [tuple(example) for example in found.by_document["a", b""]]
+        return [(one.query, one.weight, one.independent) for one in found.by_document["a", b""]]
 
     read = Use("a", b"", "read")  # worth one half
     assert [collect(made(count, "q", [read])) for count in (1, 2, 3, 9)] == [
