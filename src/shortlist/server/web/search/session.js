@@ -20,8 +20,8 @@ const MAX_REPORTED_IDS = 50; // in one feedback
 const FEEDBACK_RESULTS = { on: "Learned", log: "Stored", off: "Learning is off" };
 
 export class SearchSession {
-  /** @type {AbortController | null} */
   #feedbackSession = Math.random().toString(36).slice(2); // so that only this page takes back what it reported
+  /** @type {AbortController | null} */
   #request = null;
   #isClosed = false;
   #defaults = { ...DEFAULTS };
