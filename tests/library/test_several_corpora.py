@@ -77,7 +77,7 @@ def test_each_corpus_has_its_own_floor(shelf: tuple[Corpus, Corpus]) -> None:
     coffee.set_threshold("auto", 1.0)
     found = discover(shelf, "green", min_relevance="auto")
     assert found.abstained
-    assert found.reason.startswith("No match in any of 2 corpora. coffee: The highest relevance")
+    assert found.reason.startswith("No match in any of 2 corpora. tea: The highest relevance")
     assert len(found.candidates) > 0
 
 

@@ -32,7 +32,7 @@ def names(answer: dict[str, Any]) -> list[str]:
 
 def test_a_call_returns_what_fits_with_its_body_as_plain_data(corpus: Corpus) -> None:
     answer = corpus.as_tool()("where is my parcel")
-    assert list(answer) == ["query", "abstained", "reason", "confidence", "confidence_reason", "results"]
+    assert list(answer) == ["query", "abstained", "reason", "confidence", "results"]
     assert (answer["abstained"], names(answer)) == (False, ["track"])
     assert answer["results"][0]["body"] == "Where is the parcel now"
     assert answer["results"][0]["metadata"] == {"access": "read"}

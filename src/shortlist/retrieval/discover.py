@@ -235,13 +235,19 @@ def _apply_thresholds(
     given = None if isinstance(min_relevance, str) else min_relevance
     is_raw = isinstance(given, RawScore) and mode != "auto"
     thresholds = [one.score_threshold(mode) if is_auto else ScoreThreshold(given if is_raw else None) for one in found]
-    # A calibrated threshold is a score of the mode, which in "auto" is a relevance.
-    scores = [None if mode == "auto" else threshold.value for threshold in thresholds]
+    if mode == "auto":  # a calibrated threshold is a relevance
+        scores: list[float | None] = [None] * len(found)
+        own = [
+            one.threshold if threshold.value is None else min(threshold.value, 1.0)
+            for one, threshold in zip(found, thresholds, strict=True)
+        ]
+    else:
+        scores = [threshold.value for threshold in thresholds]
+        own = [one.threshold for one in found]
     relevances = [
-        None if is_raw else given if not is_auto else one.threshold if threshold.value is None else threshold.value
-        for one, threshold in zip(found, thresholds, strict=True)
+        None if score is not None or is_raw else line if is_auto else given
+        for score, line in zip(scores, own, strict=True)
     ]
-    relevances = [None if score is not None else relevance for score, relevance in zip(scores, relevances, strict=True)]
     fitting, lines, left_out = [], [], {}
     for one, score, relevance in zip(found, scores, relevances, strict=True):
         refusal = refuse_unknown(one) if is_auto else None

@@ -61,9 +61,9 @@ class EmbedderWeights(NamedTuple):
     relevance: Relevance
 
 
-# Not fitted: how often the best document is right hardly depends on its keywords. The threshold is at 8 % of a perfect
+# Not fitted: how often the best document is right hardly depends on its keywords. The threshold is at 6 % of a perfect
 # match, where as few questions are lost as with static vectors.
-BY_WORDS = Relevance(bias=-1.56, best=6.0, dense=0.0, scale=10.0)
+BY_WORDS = Relevance(bias=-1.4, best=6.0, dense=0.0, scale=10.0)
 _STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.67, best=4.0, dense=4.0, scale=9.0))
 # The highest cosine says more than everything else: the model was trained to tell what nothing serves.
 _TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, scale=8.0))
