@@ -118,6 +118,7 @@ def used(shop: Shell) -> Shell:
 def taught(used: Shell) -> Shell:
     """A shop in which more sessions have used one tool after queries with the same words."""
     with shortlist.open_corpus("shop") as corpus:
-        for at in range(8):
-            corpus.learn("zebra and giraffe", "refund_payment", session=f"more {at}")
+        queries = ("zebra and giraffe", "one giraffe, one zebra", "a zebra with a giraffe", "the giraffe and the zebra")
+        for at, query in enumerate(3 * queries):
+            corpus.learn(query, "refund_payment", session=f"more {at}")
     return used
