@@ -154,7 +154,7 @@ def test_what_a_service_does_not_offer_is_an_error_that_says_so(url: str, act: A
 def test_questions_are_answered_by_the_service(url: str) -> None:
     question, texts = "How many days of vacation do employees have?", list[str]()
     answer = shortlist.ask(f"{url}/handbook", question, on_text=texts.append)
-    assert answer == shortlist.ask("handbook", question, threshold=0.3)
+    assert answer == shortlist.ask("handbook", question)
     assert "30 days" in "".join(texts)
     chat = shortlist.Chat(f"{url}/handbook")
     assert chat.ask(question).text == answer.text
