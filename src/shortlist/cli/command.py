@@ -31,14 +31,17 @@ COMMON_OPTIONS = (
     click.Option(["--quiet"], is_flag=True, help="Print only what a script needs."),
     click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
 )
-# For every command and group: click creates the help option of a command once, from the context it first sees.
-CONTEXT = {"help_option_names": ["-h", "--help"]}
+CONTEXT = {"help_option_names": ["-h", "--help"]}  # of every command and group
 
 
 class Command(click.Command):
     """A command of which each group of `exclusive` options allows one."""
 
     exclusive: Sequence[Sequence[str]] = ()
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """The same for every context: click creates the help option once, for the context that it first sees."""
+        return [*CONTEXT["help_option_names"]]
 
     def invoke(self, ctx: click.Context) -> Any:
         for group in self.exclusive:
