@@ -72,9 +72,9 @@ def test_an_abstention_shows_its_reason_and_the_closest_matches(service: Service
 def test_a_selection_that_may_not_be_right_has_a_label_with_the_reason(
     service: Service, visit: Visitor, width: int
 ) -> None:
-    low = discovered(service, query="play some music for the customer", min_relevance=0.4)
+    low = discovered(service, query="the customer wants to talk")
     assert low["confidence"] == "low"
-    place = "#/search?min_relevance=0.4&q=play+some+music+for+the+customer"
+    place = "#/search?q=the+customer+wants+to+talk"
     page = visit(service.url, place, viewport={"width": width, "height": 900})
     doubt = page.locator(".doubt")
     expect(doubt).to_have_text(f"Not sure {low['confidence_reason']}")

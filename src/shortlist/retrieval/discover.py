@@ -115,6 +115,8 @@ def discover(
 
 def _rate_confidence(chosen: Selection, candidates: Hits) -> tuple[Confidence, str]:
     """How sure the selection is, by its best hit or, without one, by the closest candidate."""
+    if chosen.abstained and candidates and "top_score" not in chosen.signals:  # nothing is known about the query
+        return "high", chosen.reason
     hits = chosen.selected or candidates
     best = max(hits, key=lambda hit: hit.relevance or 0.0, default=None)
     return describe_confidence(
