@@ -341,7 +341,7 @@ def _rank(
     scale = scale_of(state) if mode != "lexical" and state.has_vectors else CosineScale()
     share = weights_for(scale.like).lexical_share.of(len(weighted))
     scored = weighted if mode == "auto" else counted
-    parts, before = score(state, terms.text, scored, mode, k, mask, share, reads_all=learned is not None)
+    parts, before = score(state, terms.text, scored, mode, k, mask, share, scale, reads_all=learned is not None)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0

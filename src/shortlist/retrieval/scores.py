@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.index.embedders.cosine_scale import scale_of
+from shortlist.index.embedders.cosine_scale import CosineScale
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, Request, Scores
 from shortlist.index.text.query_terms import TermWeights
@@ -69,6 +69,7 @@ def score(
     k: int,
     mask: Allowed | None,
     lexical_share: float,
+    scale: CosineScale,
     *,
     reads_all: bool = False,
 ) -> tuple[dict[str, Scores], Scores]:
@@ -83,7 +84,7 @@ def score(
         return parts, _fuse(state, parts)
     if mode != "auto" or not is_dense:
         return parts, next(iter(parts.values()))
-    scale, ideal = scale_of(state), state.lexical.ideal(terms)
+    ideal = state.lexical.ideal(terms)
 
     def mix(lexical: Floats, dense: Floats) -> Floats:
         return blend(lexical, scale.apply(dense), ideal, lexical_share)
