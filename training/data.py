@@ -18,6 +18,7 @@ import shortlist
 from bench import beir, mcp_servers, streams
 from bench.scope import Scope
 from shortlist.sources.tools.tool_catalogs import tool_of
+from training import help_pages
 
 # A fold leaves out a whole family: sets of one family share tools or queries.
 TOOL_SETS = {
@@ -104,13 +105,18 @@ HIDDEN_WITH = {
 }
 NEEDS = [Path(__file__).with_name(f"{name}.jsonl") for name in ("needs", "more_needs")]
 CHAT = Path(__file__).with_name("chat.jsonl")
+OTHER_NEEDS = Path(__file__).with_name("other_needs.jsonl")  # of the same servers, in other languages
+PASSAGES = Path(__file__).with_name("passages.jsonl")  # with questions in their own and in other languages
 ALIKE = 0.6  # shared words, of all words of two needs: such a need is not trained on if it is a measured one
+XQUAD = "xquad"  # measured only, never trained on
 DOCUMENT_SETS = ("scifact", "nfcorpus", "cranfield")  # measured only, never trained on
 MOST_JUDGED = 4000  # training queries of one set
 MOST_ASKED = 1500  # measured queries of one set, every nth, as `python -m bench quality` asks them
 LONGEST = 700  # characters of a training text: more than its 128 tokens
 WEAK = {"openapi": 60_000, "skills": 16_000, "debian": 25_000, "medquad": 10_000, "techdocs": 30_000}
 WIKI = 20_000
+PARALLEL = 60_000
+HELP = 60_000
 
 _OPERATION = re.compile(r"^((?:[A-Z]+ /)?\S+) ")
 _NAMED = re.compile(r"^(\S+): ")
@@ -146,7 +152,7 @@ class Texts:
         return number
 
 
-def prepare(bench: Path, pairs: Path, out: Path) -> None:
+def prepare(bench: Path, pairs: Path, parallel: Path, help_folder: Path, out: Path) -> None:
     """Write all that training reads."""
     texts, random_ = Texts(), random.Random(0)
     prepared: dict[str, Any] = {"families": TOOL_SETS, "sets": {}, "pairs": {}}
@@ -155,7 +161,16 @@ def prepare(bench: Path, pairs: Path, out: Path) -> None:
         print(name, {key: len(value) for key, value in prepared["sets"][name].items()}, flush=True)
     prepared["pairs"] = _weak_pairs(pairs, texts, random_)
     prepared["pairs"]["wiki"] = _wiki_pairs(bench / "ottqa_wiki", texts, random_)
-    prepared["pairs"]["squad2"], prepared["questions"] = _questions(bench / "squad2", texts)
+    prepared["pairs"]["parallel"] = _parallel_pairs(parallel, texts, random_)
+    prepared["pairs"]["help"] = [
+        [texts.add(query), texts.add(passage), page]
+        for query, passage, page in help_pages.pairs(help_folder, HELP, random_)
+    ]
+    prepared["pairs"]["passages"] = [
+        [texts.add(question), texts.add(row["text"]), ""] for row in rows(PASSAGES) for _, question in row["questions"]
+    ]
+    measured = [row["text"] for row in rows(bench / XQUAD / "en" / "corpus.jsonl")]
+    prepared["pairs"]["squad2"], prepared["questions"] = _questions(bench / "squad2", texts, measured)
     prepared["questions"] += [texts.add(row["text"]) for row in rows(bench / "ottqa_wiki" / "queries.jsonl")]
     for name in TOOL_SETS:
         if name not in ("clinc150", "metatool_awareness"):
@@ -164,14 +179,33 @@ def prepare(bench: Path, pairs: Path, out: Path) -> None:
         print(name, len(pairs_), flush=True)
     asked = []
     if (bench / MCP).exists():
-        scope = mcp_servers.load(bench / MCP)
-        prepared["sets"][MCP] = _read_mcp(scope, texts)
-        asked = [_words(question.text) for question in scope.questions]
+        for language in ("", *mcp_servers.LANGUAGES):
+            scope = mcp_servers.load(bench / MCP, language)
+            prepared["sets"][scope.name] = _read_mcp(scope, texts)
+            asked += [] if language else [_words(question.text) for question in scope.questions]
+    for folder in sorted((bench / XQUAD).glob("??")):
+        prepared["sets"][f"{XQUAD}.{folder.name}"] = _read_set(folder, texts, random_)
+    if (
+        f"{XQUAD}.en" in prepared["sets"]
+    ):  # the questions of each language with the English paragraphs, whose ids are the same
+        english = prepared["sets"][f"{XQUAD}.en"]["documents"]
+        for name in [name for name in prepared["sets"] if name.startswith(XQUAD) and name != f"{XQUAD}.en"]:
+            prepared["sets"][f"{name}.en"] = prepared["sets"][name] | {"documents": english}
     prepared["hidden_with"] = HIDDEN_WITH
     prepared["written"], prepared["chat"] = _needs(texts, asked)
     prepared["texts"] = texts.rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(lzma.compress(json.dumps(prepared, ensure_ascii=False).encode(), preset=4))
+
+
+def read_texts(prepared: Path) -> list[str]:
+    """All texts of prepared data but the measured ones in other languages."""
+    found: dict[str, Any] = json.loads(lzma.decompress(prepared.read_bytes()))
+    measured = set[int]()
+    for name, one in found["sets"].items():
+        if name.startswith((f"{MCP}.", XQUAD)):
+            measured |= {*one["documents"], *(row[0] for row in [*one["asked"], *one["unserved"]])}
+    return [text for number, text in enumerate(found["texts"]) if number not in measured]
 
 
 def _read_mcp(scope: Scope, texts: Texts) -> dict[str, Any]:
@@ -189,23 +223,27 @@ def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], l
     """Servers with their tools, the needs that each tool serves and those that none does; requests without any tool."""
 
     def add(needs: list[str]) -> list[int]:
-        new = [need for need in needs if not any(_share(_words(need), other) >= ALIKE for other in asked)]
-        return [texts.add(need) for need in new]
+        return [texts.add(need) for need in needs if not _is_asked(_words(need), asked)]
 
     servers = []
-    chat = add([row["text"] for row in rows(CHAT) if row["language"] == "en"])
+    chat = add([row["text"] for row in rows(CHAT)])
+    others = {(row["server"], row["family"]): row["needs"] for row in rows(OTHER_NEEDS)}
     for row in (row for path in NEEDS for row in rows(path)):
-        tools = []
+        tools, numbers = [], {}
         for tool in row["tools"]:
             described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
             schema = {"type": "object", "properties": described}
             document = tool_of({"name": tool["name"], "description": tool["description"], "inputSchema": schema}, "")
             assert isinstance(document, shortlist.Document)
             tools.append([texts.add(as_embedded(document)), add(tool["queries"])])
+            numbers[tool["name"]] = tools[-1][0]
         if tools:
-            servers.append({"family": row["family"], "tools": tools, "none": add(row["none"])})
+            needs = others.pop((row["server"], row["family"]), ())
+            spoken = [[texts.add(need), name and numbers[name]] for _, name, need in needs]
+            servers.append({"family": row["family"], "tools": tools, "none": add(row["none"]), "others": spoken})
         else:
             chat += add(row["none"])
+    assert not others, f"Needs of unknown servers: {others.keys()}"
     return servers, chat
 
 
@@ -213,8 +251,8 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def _share(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other)
+def _is_asked(need: set[str], asked: list[set[str]]) -> bool:
+    return any(len(need & other) >= ALIKE * len(need | other) for other in asked)
 
 
 def as_embedded(document: shortlist.Document) -> str:
@@ -358,13 +396,32 @@ def _wiki_pairs(folder: Path, texts: Texts, random_: random.Random) -> list[list
     return pairs
 
 
-def _questions(folder: Path, texts: Texts) -> tuple[list[list[Any]], list[int]]:
-    """Questions with their paragraph, and all questions: no tool serves them."""
-    paragraphs = {row["_id"]: as_indexed(row)[:LONGEST] for row in rows(folder / "corpus.jsonl")}
+def _parallel_pairs(path: Path, texts: Texts, random_: random.Random) -> list[list[Any]]:
+    """A text and its translation, in either order."""
+    found = [row for row in rows(path) if len(row["english"]) >= 12 and row["english"] != row["text"]]
+    pairs = []
+    for row in random_.sample(found, min(PARALLEL, len(found))):
+        one, two = texts.add(row["text"][:LONGEST]), texts.add(row["english"][:LONGEST])
+        pairs.append([one, two, ""] if random_.random() < 0.7 else [two, one, ""])
+    return pairs
+
+
+def _questions(folder: Path, texts: Texts, measured: list[str]) -> tuple[list[list[Any]], list[int]]:
+    """Questions with their paragraph, unless it is a measured one, and all questions: no tool serves them."""
+    starts = {text[:60] for text in measured}
+    documents = [row for row in rows(folder / "corpus.jsonl") if row["text"][:60] not in starts]
+    paragraphs = {row["_id"]: as_indexed(row)[:LONGEST] for row in documents}
     queries = {row["_id"]: row["text"] for row in rows(folder / "queries.jsonl")}
     judged = _judged(folder, "test")
-    pairs = [[texts.add(queries[id]), texts.add(paragraphs[key]), ""] for id, found in judged.items() for key in found]
-    return pairs, [texts.add(text) for text in queries.values()]
+    pairs = [
+        [texts.add(queries[id]), texts.add(paragraphs[key]), ""]
+        for id, found in judged.items()
+        for key in found
+        if key in paragraphs
+    ]
+    return pairs, [
+        texts.add(text) for id, text in queries.items() if not (judged.get(id, {}).keys() - paragraphs.keys())
+    ]
 
 
 def _catalog_pairs(folder: Path, texts: Texts, random_: random.Random) -> list[list[Any]]:

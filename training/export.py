@@ -1,6 +1,7 @@
 """Exports the model as one ONNX graph with 8-bit weights and a scale per block.
 
-The graph is written out here rather than traced. It has no mask and no padding: texts that share a batch are of one
+The table of pieces has 4 bits, as in the file that the base comes from: it was not trained, so nothing is lost. The
+graph is written out here rather than traced. It has no mask and no padding: texts that share a batch are of one
 length.
 """
 
@@ -14,10 +15,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from training import model
+from training.base import packed_words
 
 Array = np.ndarray[Any, Any]
 BLOCK = 128
-TOKENS = 256
+TOKENS = 384
 
 
 class Graph:
@@ -66,10 +68,7 @@ def build(state: dict[str, Array]) -> Any:
 
 def last_layer(graph: Graph, state: dict[str, Array], tokens: int) -> str:
     layers = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    whole, scales = packed(state["words.weight"])
-    words = graph.add("Gather", [graph.constant("words", whole), "input_ids"])
-    scale = graph.add("Gather", [graph.constant("words.scale", scales), "input_ids"])
-    words = graph.add("Mul", [graph.add("Cast", [words], to=TensorProto.FLOAT), scale])
+    words = _words(graph, state)
     length = graph.add("Shape", ["input_ids"], start=1, end=2)
     zero, one = graph.constant("zero", np.array([0])), graph.constant("one", np.array([1]))
     places = graph.constant("places", state["places.weight"][:tokens])
@@ -81,6 +80,23 @@ def last_layer(graph: Graph, state: dict[str, Array], tokens: int) -> str:
     return hidden
 
 
+def _words(graph: Graph, state: dict[str, Array]) -> str:
+    if "words.nibbles" in state:
+        nibbles = state["words.nibbles"]  # two in a byte, the first in the low half
+        table = helper.make_tensor(
+            "words", TensorProto.INT4, [len(nibbles), model.HIDDEN], nibbles.astype(np.uint8).tobytes(), raw=True
+        )
+        graph.weights.append(table)
+        inputs = ["words", "input_ids", graph.constant("words.scale", state["words.scales"].astype(np.float16))]
+        axes = {"gather_axis": 0, "quantize_axis": 1, "block_size": model.HIDDEN // state["words.scales"].shape[1]}
+        words = graph.add("GatherBlockQuantized", inputs, domain="com.microsoft", **axes)
+        return str(graph.add("Cast", [words], to=TensorProto.FLOAT))
+    whole, scales = packed(state["words.weight"])
+    words = graph.add("Gather", [graph.constant("words", whole), "input_ids"])
+    scale = graph.add("Gather", [graph.constant("words.scale", scales), "input_ids"])
+    return str(graph.add("Mul", [graph.add("Cast", [words], to=TensorProto.FLOAT), scale]))
+
+
 def finish(graph: Graph, output: str, width: int) -> Any:
     made = helper.make_graph(
         graph.nodes,
@@ -89,8 +105,8 @@ def finish(graph: Graph, output: str, width: int) -> Any:
         [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["texts", width])],
         graph.weights,
     )
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(made, opset_imports=opsets, ir_version=9, producer_name="shortlist")
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(made, opset_imports=opsets, ir_version=10, producer_name="shortlist")
 
 
 def _norm(graph: Graph, name: str, state: dict[str, Array]) -> list[str]:
@@ -115,5 +131,5 @@ def _layer(graph: Graph, hidden: str, name: str, state: dict[str, Array]) -> str
     return str(graph.add("SkipLayerNormalization", inputs, domain="com.microsoft", epsilon=1e-12))
 
 
-def export(weights: Path, out: Path) -> None:
-    onnx.save(build(model.tensors(weights)), str(out))
+def export(weights: Path, base: Path, out: Path) -> None:
+    onnx.save(build(model.tensors(weights) | packed_words(base)), str(out))

@@ -1,8 +1,9 @@
-"""The encoder: the BERT architecture of all-MiniLM-L6-v2 in plain torch, with any number of layers."""
+"""The encoder: the BERT architecture of multilingual-e5-small and all-MiniLM-L6-v2 in plain torch."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,22 @@ def from_bert(arrays: dict[str, np.ndarray[Any, Any]], keep: tuple[int, ...] = (
             state[f"layers.{at}.qkv.{kind}"] = torch.cat(heads)
             for ours, theirs in parts.items():
                 state[f"layers.{at}.{ours}.{kind}"] = take(f"encoder.layer.{layer}.{theirs}.{kind}")
+    encoder.load_state_dict(state)
+    return encoder
+
+
+def from_arrays(arrays: dict[str, np.ndarray[Any, Any]], keep: tuple[int, ...] = tuple(range(12))) -> Encoder:
+    """The encoder with weights under our own names, or with some of its layers."""
+    encoder = Encoder(len(arrays["words.weight"]), len(keep))
+    names = {f"layers.{layer}.": f"layers.{at}." for at, layer in enumerate(keep)}
+    state = {}
+    for name, array in arrays.items():
+        layer = re.match(r"layers\.\d+\.", name)
+        if layer and layer.group() not in names:
+            continue
+        state[name.replace(layer.group(), names[layer.group()], 1) if layer else name] = torch.from_numpy(
+            array.astype(np.float32)
+        )
     encoder.load_state_dict(state)
     return encoder
 

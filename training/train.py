@@ -10,51 +10,56 @@ import copy
 import json
 import lzma
 import math
+import multiprocessing
 import random
 import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from tokenizers import BertWordPieceTokenizer, Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
+from shortlist.index.embedders.tokenization import UnigramTokenizer
 from training import export, measure, model
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-VOCABULARY = Path(__file__).parents[1] / "src/shortlist/index/embedders/data/bert-vocab.txt"
+ROLES = ("query: ", "passage: ")  # what the base model was trained to read before a text
 NONE_RATE = 30  # times the rate of the others: one number on the way from where it begins
+TEACHER_TEMPERATURE = 0.01  # with which the base model was trained
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 
 @dataclass(frozen=True)
 class Settings:
-    steps: int = 450
+    steps: int = 1000
     batch: int = 512
     rate: float = 1.5e-4
     temperature: float = 0.05
-    judged: float = 0.24  # share of steps
-    weak: float = 0.1
-    documents: float = 0.18
-    written: float = 0.48  # needs and tools that were written for training
+    judged: float = 0.18  # share of steps
+    weak: float = 0.06
+    documents: float = 0.16
+    written: float = 0.5  # needs and tools that were written for training
+    parallel: float = 0.25  # texts and their translations
+    align: float = 5.0  # weight of a translation having the same vector
     distil: float = 1.0  # weight of the base model's word on documents
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
     none: float = 1.0  # weight of questions that no tool serves choosing the class "none"
     dropout: float = 0.1
     needs: int = 8  # of one written server in a batch
-    near: int = 4  # needs that sound like it but that it does not serve
+    spoken: float = 0.5  # share of them in other languages, as far as there are any
+    near: int = 6  # needs that sound like it but that it does not serve
     vary: float = 0.4  # share of tools that are read without their name or without their parameters
-    soup: int = 3  # runs, each with another seed, whose weights are averaged
+    soup: int = 2  # runs, each with another seed, whose weights are averaged
     tokens: int = 128
     form: str = "name"
-    layers: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
+    layers: tuple[int, ...] = tuple(range(12))
     short: int = 0  # also trained to be cut to so many dimensions
     base: int = 0  # steps of a student that only learns from the base model, before
     seed: int = 0
@@ -63,7 +68,7 @@ class Settings:
 class Data:
     """Texts as token numbers, and what belongs together."""
 
-    def __init__(self, path: Path, form: str) -> None:
+    def __init__(self, path: Path, vocabulary: Path, form: str) -> None:
         self.all: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
         self.sets: dict[str, Any] = self.all["sets"]
         kept = path.with_name(f"{path.name}.{form}.npz")
@@ -75,16 +80,14 @@ class Data:
         for server in self.all["written"]:
             for number, _ in server["tools"]:
                 self._vary(number, texts)
+        tokenizer = UnigramTokenizer(vocabulary)
+        self.roles = [np.array([tokenizer.first, *tokenizer.encode(role, 8)]) for role in ROLES]
+        self.end = tokenizer.separator
         if not kept.exists():
-            tokenizer = tokenizer_of(VOCABULARY)
-            tokenizer.enable_truncation(export.TOKENS)
             texts = [FORMS[form](text.strip()) for text in texts]
-            found = [
-                row.ids
-                for at in range(0, len(texts), 10_000)
-                for row in tokenizer.encode_batch_fast(texts[at : at + 10_000])
-            ]
-            np.savez(kept, ids=np.concatenate(found).astype(np.uint16), lengths=[len(row) for row in found])
+            with multiprocessing.Pool(initializer=_start_tokenizer, initargs=(vocabulary,)) as pool:
+                found = pool.map(_tokenize, texts, chunksize=2000)
+            np.savez(kept, ids=np.concatenate(found).astype(np.uint32), lengths=[len(row) for row in found])
         arrays = np.load(kept)
         self.lengths = arrays["lengths"]
         self.ids = np.split(arrays["ids"], np.cumsum(self.lengths)[:-1])
@@ -94,16 +97,27 @@ class Data:
         self.variants[number] = list(range(len(texts), len(texts) + len(made)))
         texts.extend(made)
 
-    def padded(self, numbers: list[int], most: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        lengths = np.minimum(self.lengths[numbers], most)
-        width = -(-int(lengths.max()) // 8) * 8
-        ids = np.zeros((len(numbers), width), dtype=np.int64)
+    def padded(self, numbers: list[int], role: int, most: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        before = self.roles[role]
+        lengths = np.minimum(self.lengths[numbers], most - len(before) - 1)
+        width = -(-(int(lengths.max()) + len(before) + 1) // 8) * 8
+        ids = np.full((len(numbers), width), self.end, dtype=np.int64)
+        ids[:, : len(before)] = before
         for row, number in enumerate(numbers):
-            tokens = self.ids[number]
-            ids[row, : lengths[row]] = tokens[: lengths[row]]
-            ids[row, lengths[row] - 1] = tokens[-1]  # the mark of the end
-        mask = np.arange(width)[None, :] < lengths[:, None]
+            ids[row, len(before) : len(before) + lengths[row]] = self.ids[number][: lengths[row]]
+        mask = np.arange(width)[None, :] < lengths[:, None] + len(before) + 1
         return torch.from_numpy(ids).to(device, non_blocking=True), torch.from_numpy(mask).to(device, non_blocking=True)
+
+
+_tokenizers: list[UnigramTokenizer] = []  # of a process of the pool
+
+
+def _start_tokenizer(vocabulary: Path) -> None:
+    _tokenizers.append(UnigramTokenizer(vocabulary))
+
+
+def _tokenize(text: str) -> list[int]:
+    return _tokenizers[0].encode(text, export.TOKENS)
 
 
 def _variants(text: str) -> list[str]:
@@ -126,24 +140,22 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-def tokenizer_of(vocabulary: Path) -> Tokenizer:
-    return Tokenizer.from_str(BertWordPieceTokenizer(str(vocabulary), lowercase=True).to_str())
-
-
-def encode(encoder: model.Encoder, data: Data, numbers: list[int], most: int, pieces: int = 3) -> Tensor:
-    """Unit rows of texts, computed in pieces of like length so that little is padded."""
+def encode(encoder: model.Encoder, data: Data, numbers: list[int], role: int, most: int, pieces: int = 3) -> Tensor:
+    """Unit rows of texts in a role, computed in pieces of like length so that little is padded."""
     device = encoder.words.weight.device
     order = np.argsort(data.lengths[numbers], kind="stable")
     found = []
     with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):  # slow on most processors
         for piece in np.array_split(order, min(pieces, len(order))):
-            found.append(encoder(*data.padded([numbers[at] for at in piece], most, device)))
+            found.append(encoder(*data.padded([numbers[at] for at in piece], role, most, device)))
     back = torch.from_numpy(np.argsort(order, kind="stable")).to(device)
     return torch.cat(found)[back]
 
 
 @torch.no_grad()
-def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = export.TOKENS) -> np.ndarray[Any, Any]:
+def rows_of(
+    encoder: model.Encoder, data: Data, numbers: list[int], role: int, most: int = export.TOKENS
+) -> np.ndarray[Any, Any]:
     encoder.eval()
     if not numbers:
         return np.zeros((0, model.HIDDEN), dtype=np.float32)
@@ -152,12 +164,15 @@ def rows_of(encoder: model.Encoder, data: Data, numbers: list[int], most: int = 
     rows = np.zeros((len(numbers), model.HIDDEN), dtype=np.float32)
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
-        rows[chosen] = encode(encoder, data, [numbers[at] for at in chosen], most).float().cpu().numpy()
+        rows[chosen] = encode(encoder, data, [numbers[at] for at in chosen], role, most).float().cpu().numpy()
     return rows
 
 
 def vectors(encoder: model.Encoder, data: Data, name: str) -> dict[str, np.ndarray[Any, Any]]:
-    return {key: rows_of(encoder, data, numbers) for key, numbers in measure.texts_of(data.sets[name]).items()}
+    return {
+        key: rows_of(encoder, data, numbers, int(key == "documents"))
+        for key, numbers in measure.texts_of(data.sets[name]).items()
+    }
 
 
 def measured(encoder: model.Encoder, data: Data, names: list[str], dims: int = model.HIDDEN) -> dict[str, Any]:
@@ -177,6 +192,8 @@ class Batch:
     foreign: list[int]  # questions that none of the documents serves
     tools: bool
     beside: list[list[int] | None]  # the documents that each of these questions is known not to need; None: all
+    role: int = 1  # of the documents
+    translated: bool = False  # whether the documents say the same as the queries
 
 
 class Sampler:
@@ -194,7 +211,7 @@ class Sampler:
         catalogs = [row for name, rows in pairs.items() if name.startswith("catalog:") for row in rows]
         self.weak = {"openapi": 0.35, "joined": 0.2, "skills": 0.15, "debian": 0.1, "catalog": 0.2}
         self.pairs = {"catalog": catalogs, **{name: rows for name, rows in pairs.items() if ":" not in name}}
-        self.papers = {"techdocs": 0.35, "medquad": 0.2, "squad2": 0.15, "wiki": 0.3}
+        self.papers = {"techdocs": 0.2, "medquad": 0.1, "squad2": 0.1, "wiki": 0.2, "help": 0.2, "passages": 0.2}
         self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
         self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
         self.chat: list[int] = data.all["chat"]
@@ -212,12 +229,14 @@ class Sampler:
 
     def draw(self) -> Batch:
         settings = self.settings
-        shares = (settings.judged, settings.weak, settings.documents, settings.written)
-        kind = self.random.choices("jwdn", shares)[0]
+        shares = (settings.judged, settings.weak, settings.documents, settings.written, settings.parallel)
+        kind = self.random.choices("jwdnp", shares)[0]
         if kind == "j":
             return self._judged()
         if kind == "n":
             return self._needs()
+        if kind == "p":
+            return replace(self._paired("parallel", tools=False), role=self.random.randrange(2), translated=True)
         table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
         source = self.random.choices(list(table), list(table.values()))[0]
         return self._paired(source, tools)
@@ -263,10 +282,16 @@ class Sampler:
             families.add(server["family"])
             tools = [number for number, _ in server["tools"]]
             needs = [(query, number, [number], []) for number, queries in server["tools"] for query in queries]
-            chosen = self.random.sample(needs, min(self.settings.needs, len(needs)))
+            spoken = [(query, number, [number], []) for query, number in server["others"] if number is not None]
+            others = [query for query, number in server["others"] if number is None]
+            count = self.settings.needs
+            chosen = self.random.sample(spoken, min(round(count * self.settings.spoken), len(spoken)))
+            chosen += self.random.sample(needs, min(count - len(chosen), len(needs)))
             left = [number for number in tools if number not in {row[1] for row in chosen}]
             rows += [(*chosen[0][:3], left), *chosen[1:]]  # all tools of the server are there to be told apart
-            near = self.random.sample(server["none"], min(self.settings.near, len(server["none"])))
+            count = self.settings.near
+            near = self.random.sample(others, min(round(count * self.settings.spoken), len(others)))
+            near += self.random.sample(server["none"], min(count - len(near), len(server["none"])))
             foreign += [(query, tools) for query in near]
         batch = self._batch(rows, tools=True)
         place = {number: at for at, number in enumerate(batch.documents)}
@@ -346,10 +371,10 @@ def loss_of(
 
 
 def told(student: tuple[Tensor, Tensor], teacher: tuple[Tensor, Tensor], temperature: float) -> Tensor:
-    """How far the student's likenesses in a batch are from the teacher's."""
+    """How far the student's likenesses in a batch are from the teacher's, whose cosines are all close to another."""
     loss = torch.zeros((), device=student[0].device)
     for one, two in ((0, 1), (1, 0)):
-        wanted = functional.softmax(teacher[one] @ teacher[two].T / temperature, dim=1)
+        wanted = functional.softmax(teacher[one] @ teacher[two].T / TEACHER_TEMPERATURE, dim=1)
         said = functional.log_softmax(student[one] @ student[two].T / temperature, dim=1)
         loss = loss + functional.kl_div(said, wanted, reduction="batchmean")
     return loss / 2
@@ -364,7 +389,8 @@ def trained(
     encoder.dropout = settings.dropout
     sampler = Sampler(data, settings, left_out, settings.seed)
     plain = [value for value in encoder.parameters() if value.ndim < 2]
-    wide = [value for value in encoder.parameters() if value.ndim >= 2]
+    encoder.words.weight.requires_grad_(False)  # so that pieces that no training text has keep their place
+    wide = [value for value in encoder.parameters() if value.ndim >= 2 and value.requires_grad]
     none = torch.nn.Parameter(torch.tensor(0.35, device=encoder.words.weight.device))
     groups = [{"params": wide, "weight_decay": 0.01}, {"params": plain}, {"params": [none], "times": NONE_RATE}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
@@ -375,13 +401,16 @@ def trained(
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * share * group.get("times", 1)
         batch = sampler.draw()
-        asked = encode(encoder, data, batch.queries + batch.foreign, settings.tokens, 2)
+        asked = encode(encoder, data, batch.queries + batch.foreign, 0, settings.tokens, 2)
         queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
-        documents = encode(encoder, data, sampler.read(batch.documents), settings.tokens)
+        documents = encode(encoder, data, sampler.read(batch.documents), batch.role, settings.tokens)
         loss = loss_of(batch, queries, documents, foreign, none, settings)
-        if settings.distil and not batch.tools:
+        if batch.translated:
+            loss = loss + settings.align * (1 - (queries * documents[batch.positive]).sum(1)).mean()
+        elif settings.distil and not batch.tools:
             with torch.no_grad():
-                said = [encode(teacher, data, part, settings.tokens) for part in (batch.queries, batch.documents)]
+                parts = enumerate((batch.queries, batch.documents))
+                said = [encode(teacher, data, part, role, settings.tokens) for role, part in parts]
             loss = loss + settings.distil * told((queries, documents), (said[0], said[1]), settings.temperature)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -396,19 +425,21 @@ def trained(
 def distilled(teacher: model.Encoder, start: model.Encoder, data: Data, steps: int, batch: int = 512) -> model.Encoder:
     """A smaller model that gives the teacher's vectors, as far as it can, on all texts that belong to no set."""
     student = copy.deepcopy(start).train()
+    student.words.weight.requires_grad_(False)
     random_ = random.Random(0)
     pairs = [row for name, rows in data.all["pairs"].items() if ":" not in name for row in rows]
-    pool = sorted({number for row in pairs for number in row[:2]})
-    optimizer = torch.optim.AdamW(student.parameters(), weight_decay=0.01)
+    needs = [row for server in data.all["written"] for row in [*server["tools"], *server["others"]]]
+    pool = sorted({number for row in pairs for number in row[:2]} | {row[0] for row in needs})
+    optimizer = torch.optim.AdamW([value for value in student.parameters() if value.requires_grad], weight_decay=0.01)
     for step in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = 3e-4 * min((step + 1) / 100, (steps - step) / steps)
-        numbers = random_.sample(pool, min(batch, len(pool)))
+            group["lr"] = 4e-4 * min((step + 1) / 100, (steps - step) / steps)
+        numbers, role = random_.sample(pool, min(batch, len(pool))), step % 2
         with torch.no_grad():
-            wanted = encode(teacher, data, numbers, 96)
-        made = encode(student, data, numbers, 96)
+            wanted = encode(teacher, data, numbers, role, 96)
+        made = encode(student, data, numbers, role, 96)
         half = len(numbers) // 2
-        likeness = told((made[:half], made[half:]), (wanted[:half], wanted[half:]), 0.05)
+        likeness = told((made[:half], made[half:]), (wanted[:half], wanted[half:]), TEACHER_TEMPERATURE)
         loss = (1 - (made * wanted).sum(1)).mean() * 10 + likeness
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 import shortlist
 from shortlist import Corpus
+from shortlist.index.config import Config
 from shortlist.index.embedders import cosine_scale
 from shortlist.index.embedders.cosine_scale import (
     NOISE,
@@ -24,7 +24,7 @@ from shortlist.index.embedders.cosine_scale import (
     measure,
     read_pairs,
 )
-from shortlist.index.embedders.models import package_folder
+from shortlist.index.embedders.models import BaseEmbedder, package_folder
 from shortlist.retrieval.relevance import THRESHOLD
 from tests.index.embedders.conftest import shared
 
@@ -56,14 +56,16 @@ def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cosine_scale, "_measured", {})
 
 
-def shift(name: str, constant: float) -> Callable[[list[str]], Any]:
+class Shifted(BaseEmbedder):
     """An embedder of the user's: the vectors of another one with a constant component, so that all cosines are high."""
 
-    def encode(texts: list[str]) -> Any:
-        rows = shared(name).encode_documents(texts)
-        return np.hstack([rows, np.full((len(rows), 1), constant, dtype=np.float32)])
+    def __init__(self, name: str, constant: float) -> None:
+        self.name, self._shifted, self._constant = f"shifted-{name}", name, constant
 
-    return encode
+    def _encode(self, texts: list[str], *, query: bool) -> Any:
+        inner: Any = shared(self._shifted)
+        rows = inner.encode_queries(texts) if query else inner.encode_documents(texts)
+        return np.hstack([rows, np.full((len(rows), 1), self._constant, dtype=np.float32)])
 
 
 @needs_tools
@@ -82,7 +84,7 @@ def test_a_model_of_ours_under_another_name_is_mapped_to_itself() -> None:
 
 
 @needs_minilm
-@pytest.mark.parametrize("embedder", ["minilm", shift("minilm", 1.2)], ids=["minilm", "a callable with high cosines"])
+@pytest.mark.parametrize("embedder", ["minilm", Shifted("minilm", 1.2)], ids=["minilm", "a callable with high cosines"])
 def test_paraphrases_are_found_and_unrelated_queries_are_not_served(embedder: Any) -> None:
     corpus = shortlist.build(TOOLS, in_memory=True, embedder=embedder)
     found = [[item.id for item in shortlist.discover(corpus, query).results] for query in PARAPHRASES]
@@ -95,7 +97,7 @@ def test_paraphrases_are_found_and_unrelated_queries_are_not_served(embedder: An
 @needs_tools
 def test_a_constant_in_every_vector_changes_neither_order_nor_relevance() -> None:
     plain, shifted = (
-        shortlist.build(TOOLS, in_memory=True, embedder=embedder) for embedder in ("tools", shift("tools", 2.0))
+        shortlist.build(TOOLS, in_memory=True, embedder=embedder) for embedder in ("tools", Shifted("tools", 2.0))
     )
     for query in [*PARAPHRASES, *UNRELATED]:
         expected, found = (shortlist.search(corpus, query, k=5) for corpus in (plain, shifted))
@@ -210,7 +212,7 @@ def test_a_lexical_search_never_calls_the_embedder(tmp_path: Path) -> None:
 
 
 def test_the_noise_of_an_unknown_embedder_follows_from_the_measurement() -> None:
-    corpus = shortlist.build(TOOLS, in_memory=True, embedder=shift("default", 2.0))
+    corpus = shortlist.build(TOOLS, in_memory=True, embedder=Shifted("default", 2.0))
     with corpus.snapshot() as state:
         among_ten, growth = cosine_scale.noise_of(state)
     assert 0.8 < among_ten < 0.9
@@ -218,6 +220,14 @@ def test_the_noise_of_an_unknown_embedder_follows_from_the_measurement() -> None
     assert fit(REFERENCES["tools"]).noise == pytest.approx(NOISE["tools"])
     found = shortlist.discover(corpus, "zzyzx qwghlm")
     assert found.abstained
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("tools#1f2e", False), ("wordllama-256", False), ("tools-of-mine", True), ("wordllama-1024", True)],
+)
+def test_an_embedder_that_is_only_named_like_ours_is_measured(name: str, expected: bool) -> None:
+    assert cosine_scale.must_measure(Config(embedder_name=name, dim=3)) is expected
 
 
 def test_the_reference_texts_are_distinct_and_complete() -> None:

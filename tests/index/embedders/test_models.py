@@ -35,8 +35,10 @@ class TestEveryOfflineEmbedder:
 
     def test_encodes_a_text_alike_alone_as_query_and_among_others(self, offline: Embedder) -> None:
         rows = offline.encode_documents(TEXTS)
+        has_prompts = any(getattr(offline, "prompts", ()))  # then a query is read in another way than a document
         for row, text in zip(rows, TEXTS, strict=True):
-            np.testing.assert_array_equal(row, offline.encode_query(text))
+            np.testing.assert_array_equal(row, offline.encode_documents([text])[0])
+            assert np.array_equal(row, offline.encode_query(text)) is not has_prompts
 
     def test_gives_no_rows_for_no_texts_and_zeros_for_blank_ones(self, offline: Embedder) -> None:
         assert offline.encode_documents([]).shape == (0, offline.dim)

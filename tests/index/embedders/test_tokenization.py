@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import random
 import unicodedata
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 import tokenizers
 
-from shortlist.index.embedders import named, tokenization
-from shortlist.index.embedders.tokenization import VOCABULARY, BytePairTokenizer, WordPieceTokenizer
+from shortlist.index.embedders import named, tokenization, tools_model
+from shortlist.index.embedders.tokenization import VOCABULARY, BytePairTokenizer, UnigramTokenizer, WordPieceTokenizer
 from tests.pages import ROOT
 
 MOST = 512
@@ -62,6 +63,35 @@ def library_word_pieces() -> Any:
     return tokenizers.BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
 
 
+@functools.cache
+def pieces() -> UnigramTokenizer:
+    return UnigramTokenizer(tools_model.PIECES)
+
+
+@functools.cache
+def piece_names() -> list[str]:
+    found: list[str] = json.loads(tools_model.PIECES.read_text("utf-8"))["pieces"]
+    return found
+
+
+@functools.cache
+def library_pieces() -> Any:
+    """The tokenizer as the library runs it, without the table of characters that XLM-R reads as spaces."""
+    vocabulary = json.loads(tools_model.PIECES.read_text("utf-8"))
+    scored = list(zip(vocabulary["pieces"], vocabulary["scores"], strict=True))
+    made = tokenizers.Tokenizer(tokenizers.models.Unigram(scored, pieces().unknown, False))
+    made.normalizer = tokenizers.normalizers.NFKC()
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
+        [tokenizers.pre_tokenizers.Split(" ", "removed"), tokenizers.pre_tokenizers.Metaspace("▁", "always", True)]
+    )
+    return made
+
+
+def cut(text: str) -> list[str]:
+    """The pieces of a text."""
+    return [piece_names()[number] for number in pieces().encode(text, MOST)]
+
+
 def is_old(code: int) -> bool:
     """Whether a character is older than the tables of the library, or what it decomposes to is."""
     older = unicodedata.ucd_3_2_0
@@ -90,6 +120,46 @@ def test_the_numbers_are_those_of_the_library(own: Any, library: Any) -> None:
         assert own().encode(text, MOST) == library().encode(text, add_special_tokens=False).ids[:MOST], text
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("weather in Paris", ["▁weather", "▁in", "▁Paris"]),
+        ("  weather \t\n in\u200b Paris ", ["▁weather", "▁in", "▁Paris"]),
+        ("ｗｅａｔｈｅｒ ﬁne", ["▁weather", "▁fine"]),
+        ("今天天气怎么样", ["▁今天", "天气", "怎么", "样"]),
+        ("พรุ่งนี้", ["▁", "พรุ่งนี้"]),
+        ("क्या कल", ["▁क्या", "▁कल"]),
+        ("a\u0378b", ["▁a", "<unk>", "b"]),
+        ("\x00\x07", []),
+        ("", []),
+    ],
+)
+def test_words_are_cut_into_the_most_likely_pieces(text: str, expected: list[str]) -> None:
+    assert cut(text) == expected
+
+
+def test_the_pieces_are_those_of_the_library() -> None:
+    """Only a run of unknown characters is a single piece there."""
+    unknown = pieces().unknown
+    rng = random.Random(38)
+    sampled = ["".join(rng.choices(piece_names()[4:], k=rng.randrange(1, 20))) for _ in range(2_000)]
+    texts = [
+        text for text in make_texts() + sampled if not any(code in text for code in ("\0", "<s>", "</s>", "<pad>"))
+    ]
+    for text in texts:
+        read = text.translate(tokenization._READ)
+        runs = [(number, list(run)) for number, run in itertools.groupby(pieces().encode(text, 10_000))]
+        numbers = [each for number, run in runs for each in ([unknown] if number == unknown else run)]
+        assert numbers == library_pieces().encode(read, add_special_tokens=False).ids, text
+
+
+def test_a_piece_is_no_longer_than_the_longest_of_the_vocabulary() -> None:
+    word = "x" * 1_000
+    assert "".join(cut(word)) == f"▁{word}"
+    longest = max(piece_names()[4:], key=len)
+    assert cut(longest.replace("▁", " ")) == [longest] or len(longest) > len(max(cut(longest), key=len))
+
+
 def test_every_token_is_its_own_encoding() -> None:
     """So that a word that is a token needs no merges."""
     assert [token for token in tokens()[259:] if len(byte_pairs()._join(list(token))) > 1] == []
@@ -98,12 +168,15 @@ def test_every_token_is_its_own_encoding() -> None:
 def test_special_tokens_in_a_text_are_text() -> None:
     special = {word_pieces().first, word_pieces().separator, word_pieces().unknown}
     assert special.isdisjoint(word_pieces().encode("[CLS] [SEP] [UNK]", MOST))
+    assert {0, 1, 2, 3}.isdisjoint(pieces().encode("<s> </s> <pad> <unk>", MOST))
     assert {0, 1, 2}.isdisjoint(byte_pairs().encode("<unk><s></s>", MOST))
 
 
 def test_a_whole_text_has_at_most_so_many_tokens_with_the_special_ones() -> None:
     whole = word_pieces().encode_whole("weather " * 20, 10)
     assert whole == [word_pieces().first, *word_pieces().encode("weather", 1) * 8, word_pieces().separator]
+    whole = pieces().encode_whole("weather " * 20, 10)
+    assert whole == [pieces().first, *pieces().encode("weather", 1) * 8, pieces().separator]
 
 
 def test_words_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,7 +258,7 @@ def unconfirmed_address(spec: str) -> str:
 _NAMES: dict[str, Callable[[], Embedder]] = {
     **dict.fromkeys(("default", "wordllama", "wordllama-256"), StaticEmbedder),
     "light": LightEmbedder,
-    "tools": tools_model.ToolsEmbedder,
+    **dict.fromkeys(tools_model.NAMES, tools_model.ToolsEmbedder),
     "minilm": models.minilm,
 }
 _PREFIXES: dict[str, Callable[[str], Embedder]] = {

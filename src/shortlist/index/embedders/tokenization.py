@@ -1,4 +1,4 @@
-"""The tokenizers of our models: byte pairs for the static table, word pieces for the transformers.
+"""The tokenizers of our models: byte pairs for the static table, word pieces for the judge, and the pieces of XLM-R.
 
 They return the same numbers as the library tokenizers in less time, without the hub client that it depends on. Only
 special tokens that a text spells out, such as [SEP] or <s>, are read as text here.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -107,6 +108,17 @@ class BytePairTokenizer(Tokenizer):
         return [part for part in parts if part]
 
 
+class TransformerTokenizer(Tokenizer):
+    """A tokenizer with special tokens at the start and the end of a text."""
+
+    first: int
+    separator: int
+
+    def encode_whole(self, text: str, max_tokens: int) -> list[int]:
+        """The first tokens of a text between the special ones, which count."""
+        return [self.first, *self.encode(text, max_tokens - 2), self.separator]
+
+
 _CHINESE = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
@@ -139,16 +151,12 @@ def _is_punctuation(letter: str) -> bool:
 _CHARACTERS = _Characters()
 
 
-class WordPieceTokenizer(Tokenizer):
+class WordPieceTokenizer(TransformerTokenizer):
     """The tokenizer of BERT without case: of each word the longest token that it starts with, then of the rest."""
 
     def __init__(self) -> None:
         super().__init__(VOCABULARY.read_text("utf-8").split("\n"))
         self.unknown, self.first, self.separator = (self.numbers[token] for token in ("[UNK]", "[CLS]", "[SEP]"))
-
-    def encode_whole(self, text: str, max_tokens: int) -> list[int]:
-        """The first tokens of a text between the special ones, which count."""
-        return [self.first, *self.encode(text, max_tokens - 2), self.separator]
 
     def _split(self, text: str) -> list[str]:
         return text.translate(_CHARACTERS).split()
@@ -167,3 +175,52 @@ class WordPieceTokenizer(Tokenizer):
             numbers.append(number)
             start, mark = end, "##"
         return numbers
+
+
+_NO_CHARACTERS = "".join(map(chr, (*range(9), 11, *range(14, 32), 127, 143, 159)))
+_SPACES = "\t\n\f\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2581\ufeff\ufffd"
+_READ = str.maketrans(dict.fromkeys(_NO_CHARACTERS, "") | dict.fromkeys(_SPACES, " "))
+_UNKNOWN_PENALTY = 10.0  # an unknown character costs as much more than the rarest piece
+
+
+class UnigramTokenizer(TransformerTokenizer):
+    """The tokenizer of XLM-R: of all ways to cut a word into pieces the most likely one.
+
+    The file has the pieces and the logarithm of how likely each is. The first four are special.
+    """
+
+    def __init__(self, path: Path) -> None:
+        vocabulary = json.loads(path.read_text("utf-8"))
+        super().__init__(vocabulary["pieces"])
+        self.first, _, self.separator, self.unknown = range(4)
+        for special in vocabulary["pieces"][:4]:
+            del self.numbers[special]
+        self.space = self.numbers[_SPACE]  # alone before a word that starts with an unknown character
+        self._scores: list[float] = vocabulary["scores"]
+        self._longest = max(map(len, self.numbers))
+        self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
+
+    def _split(self, text: str) -> list[str]:
+        read = unicodedata.normalize("NFKC", text.translate(_READ))
+        return [_SPACE + word for word in read.split(" ") if word]
+
+    def _encode_word(self, word: str) -> list[int]:
+        if word in self.numbers:
+            return [self.numbers[word]]
+        numbers, scores, longest, unknown = self.numbers, self._scores, self._longest, self._unknown_score
+        end = len(word)
+        best = [0.0] + [-math.inf] * end
+        taken: list[tuple[int, int]] = [(0, 0)] * (end + 1)  # the piece that ends here, and where it starts
+        for start in range(end):
+            here = best[start]
+            for stop in range(start + 1, min(start + longest, end) + 1):
+                number = numbers.get(word[start:stop])
+                if number is not None and here + scores[number] > best[stop]:
+                    best[stop], taken[stop] = here + scores[number], (number, start)
+            if here + unknown > best[start + 1]:
+                best[start + 1], taken[start + 1] = here + unknown, (self.unknown, start)
+        found: list[int] = []
+        while end:
+            number, end = taken[end]
+            found.append(number)
+        return found[::-1]

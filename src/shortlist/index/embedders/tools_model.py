@@ -1,8 +1,7 @@
-"""Our own embedder: a small transformer that was trained to find tools."""
+"""Our own embedder: a small transformer for a hundred languages, trained to find tools and to tell if none fits."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
@@ -12,16 +11,20 @@ import numpy as np
 from shortlist.documents import Document, Problem
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
-from shortlist.index.embedders.tokenization import WordPieceTokenizer
+from shortlist.index.embedders.tokenization import UnigramTokenizer
+from shortlist.index.text.languages import ENGLISH, detect_language
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
     from shortlist.results import Vectors
 
 MODEL = models.DATA / "tools" / "model.onnx"
-MAX_TOKENS = 256  # the positions in the file
+PIECES = models.DATA / "tools" / "pieces.json"
+NAMES = ("tools", "multilingual")  # the second one for those who embed documents with it
+MAX_TOKENS = 384  # the positions in the file
 TRAINED_FOR = {"tool", "skill", "package"}  # kinds of documents
-MOST_IN_MEMORY = 200  # tools, about two seconds; then "default", which takes a tenth of a second
+MOST_IN_MEMORY = 200  # documents, some seconds; then "default", which takes a tenth of a second
+MOST_DOCUMENTS = 2_000  # in other languages than English that are encoded by default, some minutes
 MOST_CACHED = 2_000  # vectors of documents, three megabytes: lists are indexed again in every call
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -30,7 +33,7 @@ _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 def default_for_tools(count: int = 0, most: int = 0) -> str:
     """The embedder of a new corpus of tools, skills or packages: ours, if this system can run it.
 
-    Not for more than `most` tools if that is given: it encodes about a hundred tools per second.
+    Not for more than `most` tools if that is given: it encodes about fifty tools per second.
     """
     return "tools" if count <= (most or count) and models.can_run_models() else "default"
 
@@ -38,9 +41,21 @@ def default_for_tools(count: int = 0, most: int = 0) -> str:
 def default_in_memory(documents: Iterable[Document | Problem]) -> str:
     """The embedder of documents that are indexed in memory."""
     listed = [one for one in documents if isinstance(one, Document)]
-    if not listed or any(one.kind not in TRAINED_FOR for one in listed):
+    if len(listed) > MOST_IN_MEMORY:
         return "default"
-    return default_for_tools(len(listed), MOST_IN_MEMORY)
+    if not listed or any(one.kind not in TRAINED_FOR for one in listed):
+        return default_for_documents(listed)
+    return default_for_tools()
+
+
+def default_for_documents(documents: Iterable[Document | Problem]) -> str:
+    """The embedder of a new corpus of other documents: ours if most of them are not in English, they are not too many,
+    and this system can run it. It encodes some tens of passages per second."""
+    listed = [one for one in documents if isinstance(one, Document)]
+    if len(listed) > MOST_DOCUMENTS:
+        return "default"
+    others = sum(detect_language(one.content) != ENGLISH for one in listed)
+    return "multilingual" if 2 * others > len(listed) and models.can_run_models() else "default"
 
 
 def suggest_embedder(kinds: Collection[str], embedder: str) -> str:
@@ -61,7 +76,7 @@ def model_name() -> str:
 
 def has_old_model(config: Config) -> bool:
     """Whether an older version of our model encoded a corpus."""
-    return config.embedder == "tools" and config.embedder_name != model_name()
+    return config.embedder in NAMES and config.embedder_name != model_name()
 
 
 def as_read(text: str) -> str:
@@ -71,31 +86,42 @@ def as_read(text: str) -> str:
 
 
 class ToolsEmbedder(models.OnnxEmbedder):
-    """all-MiniLM-L6-v2, trained further on tools and the queries for them."""
+    """multilingual-e5-small, trained further on tools, the queries for them, and texts in many languages."""
 
-    noise = (0.24, 0.07)
+    noise = (0.36, 0.08)
+    prompts = ("query: ", "passage: ")
 
     def __init__(self) -> None:
-        tokenizer = WordPieceTokenizer()
-        encode = functools.partial(tokenizer.encode_whole, max_tokens=MAX_TOKENS)
+        with models.explain_errors(f"{PIECES} cannot be read. Install shortlist again"):
+            self._tokenizer = UnigramTokenizer(PIECES)
+        self._starts = [[self._tokenizer.first, *self._tokenizer.encode(prompt, 8)] for prompt in self.prompts]
         self._cache: dict[str, Vectors] = {}
         self._parallel = ParallelSession(MODEL)
-        whole = self._parallel.whole
-        super().__init__(MODEL, encode, {tokenizer.unknown}, model_name(), MAX_TOKENS, session=whole)
+        encode = self._tokenizer.encode_whole
+        super().__init__(
+            MODEL,
+            lambda text: encode(text, MAX_TOKENS),
+            {self._tokenizer.unknown, self._tokenizer.space},
+            model_name(),
+            MAX_TOKENS,
+            session=self._parallel.whole,
+        )
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
         cache = {} if query else self._cache
         found = {text: row for text in texts if (row := cache.get(text)) is not None}  # another thread may clear it
         missing = [text for text in dict.fromkeys(texts) if text not in found]
-        found |= zip(missing, self._encode_new(missing) if missing else (), strict=True)
+        found |= zip(missing, self._encode_new(missing, query=query) if missing else (), strict=True)
         if len(cache) + len(missing) > MOST_CACHED:
             cache.clear()
         cache |= {text: found[text] for text in missing[:MOST_CACHED]}
         return [found[text] for text in texts]
 
-    def _encode_new(self, texts: list[str]) -> list[Vectors]:
+    def _encode_new(self, texts: list[str], *, query: bool) -> list[Vectors]:
+        start, end = self._starts[0 if query else 1], self._tokenizer.separator
+        most = MAX_TOKENS - len(start) - 1
         with models.explain_errors(f"{self.name} cannot encode"):
-            ids = [self._encode_tokens(as_read(text)) for text in texts]
+            ids = [self._tokenizer.encode(as_read(text), most) for text in texts]
             known = [at for at, row in enumerate(ids) if not self._dim or not self._unknown.issuperset(row)]
-            rows = dict(zip(known, self._parallel.run([ids[at] for at in known]), strict=True))
+            rows = dict(zip(known, self._parallel.run([[*start, *ids[at], end] for at in known]), strict=True))
             return [rows[at] if at in rows else np.zeros(self._dim or 0, dtype=np.float32) for at in range(len(ids))]
