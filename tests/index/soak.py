@@ -52,8 +52,8 @@ def _document(number: int, name: str) -> Document:
     return Document(f"d{number}", f"title{number % 9}", " ".join(words), keywords, metadata, kind=kind)
 
 
-def rebuilt(documents: Iterable[Document], embedder: Any = "none") -> Corpus:
-    corpus = shortlist.create_corpus(in_memory=True, embedder=embedder)
+def rebuilt(documents: Iterable[Document], embedder: Any = "none", analyzer: str | None = None) -> Corpus:
+    corpus = shortlist.create_corpus(in_memory=True, embedder=embedder, analyzer=analyzer)
     corpus.add(documents)
     return corpus
 

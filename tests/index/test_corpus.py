@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ def test_a_rebuild_changes_embedder_and_options_and_keeps_the_documents(tmp_path
         assert len(segment_files(corpus)) == 1
 
 
+@pytest.mark.parametrize(
+    ("mode", "threshold", "needed"),
+    [("auto", 5.0, "from 0 to 1, not 5.0"), ("auto", -0.1, "from 0 to 1"), ("lexical", math.nan, "finite score")],
+)
+def test_a_threshold_that_nothing_can_reach_is_an_error(mode: str, threshold: float, needed: str) -> None:
+    corpus = shortlist.build({"a": "green tea"}, in_memory=True, embedder="none")
+    with pytest.raises(InputError, match=needed):
+        corpus.set_threshold(mode, threshold)
+    assert corpus.info()["floors"] == {}
+
+
 def test_the_old_names_of_thresholds_still_work() -> None:
     corpus = memory()
     with pytest.deprecated_call(match="set_threshold"):
@@ -82,3 +94,23 @@ def test_a_corpus_in_memory_needs_no_close() -> None:
         del corpus
         gc.collect()
     assert caught == []
+
+
+def test_a_repr_is_one_line_with_what_the_corpus_has(tmp_path: Path) -> None:
+    with shortlist.create_corpus("shop", path=tmp_path / "shop", embedder="light") as corpus:
+        assert repr(corpus) == f"Corpus('shop', empty, light, {tmp_path / 'shop'})"
+        corpus.add(
+            [Document("a", "", "text"), Document("b", "", "text", kind="tool"), Document("c", "", "", kind="tool")]
+        )
+        assert repr(corpus) == f"Corpus('shop', 2 tools, 1 document, light, {tmp_path / 'shop'})"
+    assert repr(corpus) == "Corpus('shop', closed)"
+
+
+def test_a_notebook_shows_what_a_corpus_has_with_its_name_escaped() -> None:
+    with shortlist.create_corpus("<i>shop</i>", in_memory=True, embedder="light") as corpus:
+        corpus.add([doc(str(number), "a text about lamps") for number in range(3)])
+        shown = corpus._repr_html_()
+        assert "&lt;i&gt;shop&lt;/i&gt;" in shown
+        assert "<i>" not in shown
+        assert "3 (3 documents)" in shown
+    assert "closed" in corpus._repr_html_()

@@ -16,7 +16,8 @@ from shortlist.index.embedders.named import load_embedder
 from shortlist.index.engine import Engine, LexicalIndex, State, require_embedder
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_engine import ClusterEngine
-from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
+from shortlist.index.engines.cluster_ranking import KnownFacts
+from shortlist.index.engines.cluster_snapshot import ClusterSnapshot
 
 
 @pytest.fixture(params=["memory", "cluster"])
@@ -27,7 +28,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any
             yield corpus._engine, state
         return
     with closing(ClusterEngine(Address.parse("opensearch+http://127.0.0.1:9/p"), tmp_path, "tea")) as engine:
-        yield engine, ClusterSnapshot(engine.cluster, engine.base, Config(), lambda: None, LastSize())
+        yield engine, ClusterSnapshot(engine.cluster, engine.base, Config(), lambda: None, KnownFacts())
 
 
 def find_missing(protocol: Any, found: object) -> set[str]:

@@ -69,7 +69,7 @@ def test_what_an_attempt_before_has_copied_is_not_copied_again(address: str, mon
 def test_a_copy_that_differs_is_not_pointed_to(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shortlist.build(DOCUMENTS, "shelf", embedder="none").close()
     digests = iter([1, 2])
-    monkeypatch.setattr(moving, "_digest", lambda corpus: next(digests))
+    monkeypatch.setattr(moving, "_digest", lambda *_: next(digests))
     with pytest.raises(CorpusError, match="The corpus stays where it was"):
         migrate("shelf", address)
     with shortlist.open_corpus("shelf") as corpus:

@@ -12,6 +12,7 @@ import pytest
 import shortlist
 from shortlist import Changes, Document, InputError, Problem
 from shortlist.errors import SourceError
+from shortlist.sources import CorpusSource
 from tests.index.samples import doc, memory, segment_files
 
 
@@ -103,3 +104,49 @@ def test_strictly_one_document_that_cannot_be_taken_stops_them_all() -> None:
         assert corpus.ids() == ["a"]
         assert corpus.add([doc("c", "text"), broken]).failed[0].id == "b"
         assert corpus.ids() == ["a", "c"]
+
+
+class RecordedBar:
+    """A bar that records what is reported."""
+
+    def __init__(self) -> None:
+        self.counts: list[tuple[float, int | None, str]] = []
+        self.phases: list[str] = []
+
+    def __call__(self, done: int, total: int | None) -> None:
+        self.count(done, total)
+
+    def count(self, done: float, total: int | None, unit: str = "") -> None:
+        self.counts.append((done, total, unit))
+
+    def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
+        self.phases.append(name)
+
+
+def test_a_bar_counts_the_files_of_a_folder_before_they_are_read(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.md").write_text(f"text {number}")
+    (tmp_path / "empty.md").write_text("")
+    corpus, bar = memory(), RecordedBar()
+    corpus.sync(CorpusSource.from_files(tmp_path), progress=bar)
+    assert bar.counts[0] == (0, 31, "files")
+    assert bar.counts[-1] == (31, 31, "files")
+    assert bar.counts == sorted(bar.counts, key=lambda count: count[0])
+    assert bar.phases[:2] == ["counting", "reading"]
+    assert bar.phases[-1] == "indexing"
+
+
+def test_a_bar_counts_the_rows_of_a_table_in_one_file(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    table.write_text("name,size\n" + "".join(f"n{number},{number}\n" for number in range(40)))
+    corpus, bar = memory(), RecordedBar()
+    corpus.sync(CorpusSource.from_files(table), progress=bar)
+    assert {(total, unit) for _, total, unit in bar.counts} == {(40, "rows")}
+    assert bar.counts[-1][0] == len(corpus) == 40
+
+
+def test_a_batch_ends_early_while_a_bar_waits_for_a_slow_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shortlist.index.sync.READING_SECONDS", -1.0)
+    bar = RecordedBar()
+    memory().sync((doc(str(number)) for number in range(5)), progress=bar)
+    assert [done for done, _, _ in bar.counts] == [0, 1, 2, 3, 4, 5, 5]

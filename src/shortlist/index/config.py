@@ -12,6 +12,7 @@ from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.errors import InputError
 from shortlist.index.lexical.bm25 import CORPUS_SCORING, Scoring
 from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
+from shortlist.index.text.languages import AUTO, check_language
 
 LARGEST_DIM = 1 << 16  # of vectors; the largest model known to us has 8,192
 
@@ -52,13 +53,19 @@ class IndexKeywords(TypedDict, total=False):
     scoring: Scoring
     chunk_size: int
     chunk_overlap: int
+    language: str
 
 
 def collect_index_options(
-    analyzer: str | None, scoring: Scoring | None, chunk_size: int | None, chunk_overlap: int | None
+    analyzer: str | None,
+    scoring: Scoring | None,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    language: str | None = None,
 ) -> IndexKeywords:
     """The options that were given; None means that the corpus keeps its own, or uses the default."""
-    given = {"analyzer": analyzer, "scoring": scoring, "chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    chunks = {"chunk_size": chunk_size, "chunk_overlap": chunk_overlap}
+    given: dict[str, Any] = {"analyzer": analyzer, "scoring": scoring, **chunks, "language": language}
     return cast("IndexKeywords", {name: value for name, value in given.items() if value is not None})
 
 
@@ -76,13 +83,21 @@ class Config:
     floors: dict[str, float] = field(default_factory=dict)  # thresholds by mode, under the name in stored files
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)  # what each threshold was set for
     cosine_scale: dict[str, Any] = field(default_factory=dict)  # of an embedder that is not ours: see cosine_scale
+    language: str = AUTO  # of all documents that do not name theirs; "auto": that of each passage is detected
 
     def __post_init__(self) -> None:
+        if isinstance(self.language, str) and self.language != AUTO:
+            check_language(self.language)
         if not 0 <= self.chunk_overlap < self.chunk_size:
             raise InputError(
                 f"chunk_overlap ({self.chunk_overlap}) must be at least 0 and smaller than chunk_size "
                 f"({self.chunk_size})."
             )
+
+    @property
+    def passage_language(self) -> str:
+        """The language of passages whose document names none; empty if it is detected."""
+        return "" if self.language == AUTO else self.language
 
     def describe_scoring(self) -> dict[str, Any]:
         """What scores depend on besides the documents, as JSON returns it."""
@@ -121,6 +136,8 @@ class Config:
         values = asdict(self)
         if not self.cosine_scale:  # so that an earlier version can read the corpus
             del values["cosine_scale"]
+        if self.language == AUTO:
+            del values["language"]
         return json.dumps(values)
 
     @classmethod

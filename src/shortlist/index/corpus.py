@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import sqlite3
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +16,15 @@ from typing import Any, NoReturn, Unpack, cast, get_args
 
 import shortlist
 from shortlist._projects import stored_name
-from shortlist._text import clean, did_you_mean
+from shortlist._text import clean, count_of, did_you_mean
 from shortlist.client.addresses import is_service_address
+from shortlist.display.html_tables import card, muted, pairs
+from shortlist.display.progress import show_progress
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
-from shortlist.index.config import Config, ScoreThreshold, collect_index_options, threshold_scale_of
+from shortlist.index.config import RELEVANCE_SCALE, Config, ScoreThreshold, collect_index_options, threshold_scale_of
 from shortlist.index.corpus_paths import USAGE, corpus_folder
+from shortlist.index.embedders import models
 from shortlist.index.embedders.cosine_scale import measure_once, must_measure
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
@@ -29,8 +36,18 @@ from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.local_engine import LocalEngine
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
-from shortlist.protocols import AgentTool, Embedder, Progress, ToolKeywords
+from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
+from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.languages import ENGLISH, detect_language, name_language
+from shortlist.protocols import AgentTool, Embedder, ProgressOption, ToolKeywords
 from shortlist.results import Answer, Level
+
+ENGLISH_ANALYZER = "english-1"  # the default before passages had languages
+ENGLISH_EMBEDDERS = {"wordllama-256", "minilm"}  # those of ours that know only English
+TOLERATED_SHARE = 0.1  # of passages in languages that the embedder does not know
+MOST_KINDS = 3  # that a `repr` counts
+_NOUNS = {"text": "document", "file": "file", "page": "page", "row": "row"}
+LANGUAGE_SAMPLE = 200  # passages whose languages are detected, if an analyzer stores none
 
 
 class Corpus:
@@ -67,7 +84,7 @@ class Corpus:
         self,
         documents: Iterable[Document | Problem],
         prune: bool = True,
-        progress: Progress | None = None,
+        progress: ProgressOption = None,
         *,
         strict: bool = False,
     ) -> Changes:
@@ -76,19 +93,22 @@ class Corpus:
         An unchanged document costs a comparison. With `prune`, stored documents that are not among these are removed,
         except those that a Problem refers to. A document that cannot be stored is reported and does not stop the
         others; with `strict` it is an error, and nothing is changed.
-        `progress` is called with the number of documents so far, and their total if it is known.
+        `progress` is called with the number of documents so far, and their total if it is known. Without it, a bar
+        shows them in a terminal and in a notebook; False turns that off.
         """
-        self.changes = self._engine.sync(documents, prune, progress, strict)
+        with show_progress(progress, f"indexing {self.name}") as report:
+            self.changes = self._engine.sync(documents, prune, report, strict)
         if self.path is not None:
             self._store_cosine_scale()
         return self.changes
 
-    def compare(self, documents: Iterable[Document | Problem], progress: Progress | None = None) -> Changes:
+    def compare(self, documents: Iterable[Document | Problem], progress: ProgressOption = None) -> Changes:
         """What a sync with these documents would do. Nothing is changed."""
-        return self._engine.compare(documents, progress)
+        with show_progress(progress, f"comparing {self.name}") as report:
+            return self._engine.compare(documents, report)
 
     def add(
-        self, documents: Iterable[Document | Problem], progress: Progress | None = None, *, strict: bool = False
+        self, documents: Iterable[Document | Problem], progress: ProgressOption = None, *, strict: bool = False
     ) -> Changes:
         """Store these documents beside the others. A document with a stored id replaces that one."""
         return self.sync(documents, prune=False, progress=progress, strict=strict)
@@ -122,17 +142,19 @@ class Corpus:
         scoring: Scoring | None = None,
         chunk_size: int | None = None,
         chunk_overlap: int | None = None,
-        progress: Progress | None = None,
+        language: str | None = None,
+        progress: ProgressOption = None,
     ) -> None:
         """Index the stored documents again, with another embedder or other options of `create_corpus`."""
-        options: dict[str, Any] = {**collect_index_options(analyzer, scoring, chunk_size, chunk_overlap)}
+        options: dict[str, Any] = {**collect_index_options(analyzer, scoring, chunk_size, chunk_overlap, language)}
         loaded = self.embedder if embedder is None else load_embedder(embedder)
         chosen: dict[str, Any] = {} if embedder is None else {"embedder": spec_of(embedder, loaded)}
         name, dim = (loaded.name, loaded.dim) if loaded else ("none", 0)
         # thresholds were calibrated for the old scores
         forgotten: dict[str, Any] = {"floors": {}, "calibrations": {}, "cosine_scale": {}}
         fresh = options | chosen | forgotten | {"embedder_name": name, "dim": dim}
-        self._engine.reindex(lambda config: replace(config, **fresh), loaded, progress)
+        with show_progress(progress, f"indexing {self.name}") as report:
+            self._engine.reindex(lambda config: replace(config, **fresh), loaded, report)
         self._embedders.loaded = loaded
         if chosen:
             self._embedders.store(chosen["embedder"])
@@ -152,6 +174,11 @@ class Corpus:
 
         A description of the corpus as it is now is stored with it, and so are the facts.
         """
+        scale = facts.setdefault("scale", threshold_scale_of(mode))
+        is_relevance = scale == RELEVANCE_SCALE
+        if threshold is not None and not (0 <= threshold <= 1 if is_relevance else math.isfinite(threshold)):
+            needed = "a relevance from 0 to 1" if is_relevance else "a finite score"
+            raise InputError(f"The threshold of the mode {mode!r} must be {needed}, not {threshold!r}.")
 
         def change(config: Config) -> Config:
             thresholds, known = dict(config.floors), dict(config.calibrations)
@@ -159,9 +186,7 @@ class Corpus:
             known.pop(mode, None)
             if threshold is not None:
                 thresholds[mode] = float(threshold)
-                known[mode] = (
-                    {"scale": threshold_scale_of(mode)} | facts | config.describe_scoring() | self._engine.mark()
-                )
+                known[mode] = facts | config.describe_scoring() | self._engine.mark()
             return replace(config, floors=thresholds, calibrations=known)
 
         self._engine.configure(change)
@@ -250,6 +275,16 @@ class Corpus:
         """The number of documents of each kind, the most frequent first."""
         return self._engine.kinds()
 
+    def languages(self) -> dict[str, int]:
+        """The number of passages in each language, as an ISO 639-1 code, the most frequent first.
+
+        A corpus whose analyzer does not store them is sampled.
+        """
+        with self.snapshot() as state:
+            if get_analyzer(self.config.analyzer).detects_languages:
+                return dict(state.lexical.languages)
+            return _sample_languages(state)
+
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and self.get(id) is not None
 
@@ -273,7 +308,8 @@ class Corpus:
 
     def info(self) -> dict[str, Any]:
         """Counts and configuration, as plain data."""
-        config = self.config
+        config, languages = self.config, self.languages()
+        advice = (suggest_embedder(self.kinds(), config.embedder_name), advise_languages(config, languages))
         doubts = {mode: doubt for mode in config.floors if (doubt := config.threshold(mode, self._engine.since).doubt)}
         return {
             "name": self.name,
@@ -282,7 +318,8 @@ class Corpus:
             "analyzer": config.analyzer,
             "embedder": config.embedder_name,
             "dim": config.dim,
-            "advice": suggest_embedder(self.kinds(), config.embedder_name),
+            "advice": " ".join(filter(None, advice)),
+            "languages": languages,
             "floors": dict(config.floors),
             "doubts": doubts,
             "usage": self._describe_usage(),
@@ -318,7 +355,73 @@ class Corpus:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Corpus({self.name!r}, path={str(self.path) if self.path else None!r})"
+        about = ", ".join(self._describe_briefly())
+        return f"Corpus({self.name!r}, {about})"
+
+    def _describe_briefly(self) -> list[str]:
+        """What it has, its embedder and its path, as far as that can be known without opening anything."""
+        if not isinstance(self._engine, LocalEngine):
+            return ["closed" if isinstance(self._engine, _ClosedEngine) else "not on this machine"]
+        try:
+            kinds, embedder = self.kinds(), self.config.embedder
+        except (CorpusError, sqlite3.Error):
+            return [str(self.path)]
+        counts = [count_of(count, _NOUNS.get(kind, kind)) for kind, count in list(kinds.items())[:MOST_KINDS]]
+        rest = sum(list(kinds.values())[MOST_KINDS:])
+        counts += [f"{rest:,} others"] if rest else []
+        return [*(counts or ["empty"]), embedder, *([str(self.path)] if self.path else [])]
+
+    def _repr_html_(self) -> str:
+        if not isinstance(self._engine, LocalEngine):
+            return card(self.name, self._describe_briefly())
+        info = self.info()
+        kinds = ", ".join(count_of(count, _NOUNS.get(kind, kind)) for kind, count in self.kinds().items())
+        facts = {
+            "Documents": f"{info['documents']:,} ({kinds})" if kinds else "none",
+            "Passages": f"{info['passages']:,}",
+            "Languages": ", ".join(f"{name_language(code)} ({n:,})" for code, n in list(info["languages"].items())[:5]),
+            "Embedder": self.config.embedder,
+            "Threshold": ", ".join(f"{value:.2f} ({mode})" for mode, value in info["floors"].items()) or "built-in",
+            "Folder": self.path or "in memory",
+        }
+        return card(
+            self.name, [], pairs({name: value for name, value in facts.items() if value}), muted(info["advice"])
+        )
+
+
+def _sample_languages(state: State) -> dict[str, int]:
+    """About the number of passages in each language."""
+    size = state.lexical.live
+    sample = list(itertools.islice(state.walk(), LANGUAGE_SAMPLE))
+    found = Counter(detect_language(passage.text) for passage in sample)
+    return {code: max(1, round(count * size / len(sample))) for code, count in found.most_common()}
+
+
+def advise_languages(config: Config, languages: Mapping[str, int]) -> str:
+    """How to find passages in other languages, if the analyzer or the embedder does not know them; empty if they do."""
+    others = {name_language(code): count for code, count in languages.items() if code != ENGLISH}
+    share = sum(others.values()) / max(sum(languages.values()), 1)
+    advice = []
+    if others and config.analyzer == ENGLISH_ANALYZER:
+        advice.append(
+            f"Keywords in {', '.join(others)} are indexed as English. Build the corpus with rebuild=True to index each "
+            f"language as such."
+        )
+    if share > TOLERATED_SHARE and config.embedder_name in ENGLISH_EMBEDDERS:
+        advice.append(
+            f"The embedder {config.embedder_name} knows only English, but {share:.0%} of the passages are in other "
+            f"languages ({', '.join(others)})."
+        )
+        if models.can_run_models():
+            advice.append(
+                "Build the corpus again with --embedder multilingual --rebuild "
+                "(in Python: embedder='multilingual', rebuild=True)."
+            )
+        else:
+            advice.append(
+                "The embedder 'multilingual' knows them; it needs onnxruntime, which cannot be imported here."
+            )
+    return " ".join(advice)
 
 
 def share_vectors(corpus: Corpus, folder: Path, is_shared: Callable[[str], bool]) -> None:
@@ -353,11 +456,14 @@ class RemoteCorpus(Corpus):
         name = self._engine.name
         return self._engine.client.feedback(name, query, id, outcome, shown=shown, session=session, undo=undo)
 
+    def languages(self) -> dict[str, int]:
+        return dict(self._engine.facts().get("languages", {}))
+
     def ask(self, question: str, **options: Any) -> Answer:
         """Let the service answer a question; options are those of `Client.ask`."""
         return self._engine.client.ask(self._engine.name, question, **options)
 
-    def reindex(self, embedder: EmbedderSpec = None, *, progress: Progress | None = None, **options: Any) -> None:
+    def reindex(self, embedder: EmbedderSpec = None, *, progress: ProgressOption = None, **options: Any) -> None:
         raise self._engine.refuse("reindex")
 
     def info(self) -> dict[str, Any]:
@@ -403,7 +509,8 @@ def create_corpus(
     scoring: Scoring | None = None,
     chunk_size: int | None = None,
     chunk_overlap: int | None = None,
-    progress: Progress | None = None,
+    language: str | None = None,
+    progress: ProgressOption = None,
 ) -> Corpus:
     """Open the corpus under a name or path; create it if it does not exist, with the default embedder if none is given.
 
@@ -411,9 +518,11 @@ def create_corpus(
     which reports its `progress`.
     `engine` is where a new corpus is stored: "embedded", which is the default, or the address of a cluster, such as
     "opensearch+http://localhost:9200/shortlist". `learning` is what is done with use: see `Corpus`. `analyzer`,
-    `scoring`, `chunk_size` and `chunk_overlap` say how it is indexed.
+    `scoring`, `chunk_size` and `chunk_overlap` say how it is indexed. `language` is the code of the language of its
+    documents, such as "de", or "auto", the default: that of each passage is detected. A document whose metadata has a
+    `language` has that one.
     """
-    options = collect_index_options(analyzer, scoring, chunk_size, chunk_overlap)
+    options = collect_index_options(analyzer, scoring, chunk_size, chunk_overlap, language)
     if in_memory and engine not in (None, EMBEDDED):
         raise InputError(f"in_memory=True cannot be combined with engine={engine!r}. Leave one of them out.")
     folder = None if in_memory else corpus_folder(name, path)
@@ -433,6 +542,8 @@ def create_corpus(
     corpus = Corpus(opened, embedders, own, None if rebuild else embedder, folder, learning)
     location.write_pointer()
     if rebuild:
+        if analyzer is None and corpus.config.analyzer == ENGLISH_ANALYZER:
+            options["analyzer"] = DEFAULT_ANALYZER
         corpus.reindex(embedder, progress=progress, **options)
     config = corpus.config
     for option, value in options.items():

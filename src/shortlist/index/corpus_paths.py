@@ -23,20 +23,20 @@ COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count
 
 LONGEST = 200  # bytes of a folder name; most file systems allow 255
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, for devices
-OF_A_PATH = ("tools:", "docs:")  # prefixes of names that contain a path
+OF_A_PATH = TOOLS, DOCS, SKILLS_AT = ("tools:", "docs:", "skills:")  # prefixes of names that contain a path
 
 
 def corpus_folder(name: str | Path, path: str | Path | None = None) -> Path:
     """The folder of a corpus: its path, or its name in the data directory.
 
-    A name with a slash is a path, except docs:PATH and tools:PATH, which are names.
+    A name with a slash is a path, except docs:PATH, tools:PATH and skills:PATH, which are names.
     """
     if path is not None:
-        return Path(path).expanduser()
+        return Path(os.path.expanduser(path))
     if isinstance(name, str) and name.startswith(OF_A_PATH):
         return _corpora_dir() / _folder_name(full_name(name))
-    if isinstance(name, Path) or "/" in name or "\\" in name:
-        return Path(name).expanduser()
+    if isinstance(name, Path) or is_path(name):
+        return Path(os.path.expanduser(name))
     return corpus_dir(name)
 
 
@@ -52,12 +52,17 @@ def corpus_dir(name: str) -> Path:
     return _corpora_dir() / _folder_name(name)
 
 
+def is_path(name: str) -> bool:
+    """Whether a name without a prefix can only be a path."""
+    return "/" in name or "\\" in name or name == "~"
+
+
 def full_name(name: str) -> str:
     """The name with the path in it made absolute, so that it means the same in every folder."""
     if not name.startswith(OF_A_PATH):
         return name
     prefix, _, path = name.partition(":")
-    return f"{prefix}:{clean(str(Path(path).expanduser().resolve()))}"
+    return f"{prefix}:{clean(str(Path(os.path.expanduser(path)).resolve()))}"
 
 
 def stored_corpora() -> dict[str, Path]:

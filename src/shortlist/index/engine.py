@@ -41,8 +41,10 @@ class Located(NamedTuple):
 class LexicalIndex(Protocol):
     """The terms of all passages of a state."""
 
-    analyzer: Analyzer
-
+    @property
+    def analyzer(self) -> Analyzer: ...  # of queries, in the languages of the passages
+    @property
+    def languages(self) -> dict[str, int]: ...  # passages by language, most first; empty if that is not stored
     @property
     def live(self) -> int: ...  # passages
     # the terms by weight and by count, for the methods below

@@ -192,8 +192,8 @@ class LocalEngine:
             segment_checks.begin(partial(_compare, own, row))
 
     def check_file(self, check: Callable[..., None], row: SegmentRow, *arguments: object) -> None:
-        """Check a mapped file, once; damage is repaired by the next snapshot."""
-        if (check.__name__, row) not in self._sound:
+        """Check a mapped file, once, unless it is already replaced in memory; the next snapshot repairs damage."""
+        if (check.__name__, row) not in self._sound and row not in self._rebuilt:
             try:
                 check(row, *arguments)
             except SegmentDamaged as damage:

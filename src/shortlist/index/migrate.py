@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from shortlist._plain import Plain
+from shortlist.display.progress import show_progress
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch
 from shortlist.index.corpus import Corpus, open_corpus
@@ -15,8 +16,8 @@ from shortlist.index.embedders.embedder_binding import EmbedderBinding
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.engines.address import Address
 from shortlist.index.location import Location, find_location
-from shortlist.index.storage.records import to_record
-from shortlist.protocols import Progress
+from shortlist.index.storage.records import PAUSE, to_record
+from shortlist.protocols import Progress, ProgressOption, report_phase
 
 # What an engine itself stores with a threshold.
 _ENGINE_FACTS = ("embedder", "analyzer", "scoring", "documents", "passages", "last_passage", "when")
@@ -35,7 +36,7 @@ class Migrated(Plain):
     deleted_old: bool
 
 
-def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress | None = None) -> Migrated:
+def migrate(name: str, to: str, *, delete_old: bool = False, progress: ProgressOption = None) -> Migrated:
     """Move a corpus to the engine `to`: the address of a cluster, or "embedded".
 
     An interrupted migration can be resumed by calling it again. The name refers to the new engine only after the counts
@@ -52,7 +53,10 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
             return Migrated(name, here, there, facts["documents"], facts["passages"], 0, False)
         embedders = EmbedderBinding(name, folder)
         engine = target.open(embedders) or target.create(replace(config, floors={}, calibrations={}), embedders)
-        with Corpus(engine, embedders, name, source.embedder or "none", folder) as moved:
+        with (
+            Corpus(engine, embedders, name, source.embedder or "none", folder) as moved,
+            show_progress(progress, f"migrating {name}") as report,
+        ):
             for option in ("analyzer", "embedder_name", "dim", "scoring", "chunk_size", "chunk_overlap"):
                 there_is, here_is = getattr(moved.config, option), getattr(config, option)
                 if there_is != here_is:
@@ -60,7 +64,7 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
                         f"In {there} there already is a corpus {name!r}, built with {option}={there_is!r}, not "
                         f"{here_is!r}. Delete it there, or use another prefix."
                     )
-            changes = moved.sync(_Everything(source), progress=progress)
+            changes = moved.sync(_Everything(source), progress=report)
             if changes.failed:
                 wrong = changes.failed[0]
                 raise CorpusError(f"{there} refused {wrong.id!r}: {wrong.reason} The corpus stays where it was.")
@@ -68,7 +72,7 @@ def migrate(name: str, to: str, *, delete_old: bool = False, progress: Progress 
                 known = {"scale": ""} | config.calibrations.get(mode, {})  # an earlier version's stays one
                 facts = {k: v for k, v in known.items() if k not in _ENGINE_FACTS}
                 moved.set_threshold(mode, threshold, **facts)
-            documents, passages = _compare(source, moved, there)
+            documents, passages = _compare(source, moved, there, report)
     target.write_pointer()
     if delete_old:
         old.delete()
@@ -92,9 +96,11 @@ class _Everything:
         yield from self._corpus.stamps().values()
 
 
-def _compare(source: Corpus, moved: Corpus, there: str) -> tuple[int, int]:
+def _compare(source: Corpus, moved: Corpus, there: str, report: Progress | None) -> tuple[int, int]:
     """The number of documents and of passages, which must be the same in both, as must all contents."""
-    counts = [(corpus.info()["documents"], corpus.info()["passages"], _digest(corpus)) for corpus in (source, moved)]
+    counts = [
+        (corpus.info()["documents"], corpus.info()["passages"], _digest(corpus, report)) for corpus in (source, moved)
+    ]
     if counts[0] != counts[1]:
         raise CorpusError(
             f"The copy in {there} differs from the corpus {source.name!r}: it has {counts[1][0]} documents with "
@@ -104,10 +110,12 @@ def _compare(source: Corpus, moved: Corpus, there: str) -> tuple[int, int]:
     return counts[0][:2]
 
 
-def _digest(corpus: Corpus) -> int:
+def _digest(corpus: Corpus, report: Progress | None) -> int:
     """A checksum of all documents as they are read back, independent of their order."""
-    total = 0
-    for document in corpus:
+    total, count = 0, len(corpus)
+    for done, document in enumerate(corpus):
+        if not done % PAUSE:
+            report_phase(report, "comparing", done, count)
         record = to_record(document)
         if isinstance(record, Problem):
             raise CorpusError(f"The document {document.id!r} cannot be read back: {record.reason}")

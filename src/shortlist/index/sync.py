@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -15,7 +16,9 @@ from shortlist.documents import Changes, Document, Problem, Skipped, Stamp, Stam
 from shortlist.errors import CorpusBusy, InputError
 from shortlist.index.engine import Documents
 from shortlist.index.storage.records import BATCH, PAUSE, Record, batched, to_record
-from shortlist.protocols import Progress
+from shortlist.protocols import Countable, Progress, report_phase
+
+READING_SECONDS = 0.5  # for a batch at most, while a bar is shown
 
 
 class StoredRows(Protocol):
@@ -78,6 +81,51 @@ def _begin_dry_run(reading: Reading) -> Iterator[Any]:
         yield SimpleNamespace(rows=rows, began_empty=False, **methods)
 
 
+class _SyncProgress:
+    """Reports the progress of a sync: the documents; to a bar also the phases, and files if the source counts those."""
+
+    def __init__(self, progress: Progress | None, documents: Documents, items: Iterable[Any]) -> None:
+        self._progress = progress
+        self._total = next((len(one) for one in (documents, items) if isinstance(one, Sized)), None)
+        self._unit = "documents"
+        self._bar = progress if isinstance(progress, Countable) else None
+        self.pause = 1 if self._bar else PAUSE  # documents between two reports
+        size: Callable[[], tuple[int, str]] | None = getattr(documents, "size", None)
+        if self._bar:
+            if self._total is None and size:
+                report_phase(progress, "counting")
+                self._total, self._unit = size()
+            self._bar.count(0, self._total, self._unit)
+
+    def batches(self, items: Iterable[Any]) -> Iterator[list[Any]]:
+        """The items in batches; while a bar is shown, a batch ends early if reading it takes long."""
+        if not self._bar:
+            yield from batched(items, BATCH)
+            return
+        report_phase(self._progress, "reading")
+        batch, began = list[Any](), time.monotonic()
+        for item in items:
+            batch.append(item)
+            if len(batch) == BATCH or time.monotonic() - began > READING_SECONDS:
+                yield batch
+                report_phase(self._progress, "reading")
+                batch, began = [], time.monotonic()
+        if batch:
+            yield batch
+
+    def report(self, documents: int, files: float) -> None:
+        if self._bar:
+            self._bar.count(files if self._unit == "files" else documents, self._total, self._unit)
+        elif self._progress:
+            self._progress(documents, self._total)
+
+    def end(self, documents: int, files: int) -> None:
+        """Report that everything was read, though it may be less than what was counted before."""
+        if self._bar:
+            done = files if self._unit == "files" else documents
+            self._bar.count(done, done, self._unit)
+
+
 class _Sync:
     """One sync in progress. `expected` are the ids that came when the documents were read before."""
 
@@ -102,12 +150,13 @@ class _Sync:
             if locked:
                 self._open_change()
             items = self._read(documents)
-            total = next((len(one) for one in (documents, items) if isinstance(one, Sized)), None)
-            for batch in batched(items, BATCH):
+            reports = _SyncProgress(progress, documents, items)
+            for batch in reports.batches(items):
                 check_canceled()
-                for _ in self._take(batch):
-                    if progress:
-                        progress(self._added + len(self._changed) + self._unchanged + len(self._failed), total)
+                files = self._files
+                for share in self._take(batch, reports.pause):
+                    reports.report(self._compared, files + share * (self._files - files))
+            reports.end(self._compared, self._files)
             if self._strict and self._failed:
                 wrong = self._failed[0]
                 raise InputError(f"The document {wrong.id!r} cannot be stored, so nothing was changed: {wrong.reason}")
@@ -129,8 +178,10 @@ class _Sync:
                 with self._reading() as rows:
                     self._compare_generation(rows)
         changed = tuple(self._changed)
-        skipped = sum(stamp.skipped for stamp in self._stamps.values())
-        return Changes(self._added, len(changed), self._unchanged, self._removed, tuple(self._failed), skipped, changed)
+        skipped = tuple(Problem(one.id, one.reason, one.source) for one in self._stamps.values() if one.skipped)
+        failed = tuple(self._failed)
+        counts = (self._added, len(changed), self._unchanged, self._removed)
+        return Changes(*counts, failed, len(skipped), changed, skipped_files=skipped)
 
     def _read(self, documents: Documents) -> Iterable[Document | Problem | Stamp]:
         """The documents, minus those that the source knows to be unchanged since they were stored."""
@@ -142,8 +193,17 @@ class _Sync:
             self._known = rows.stamps()
         return since(self._known)
 
-    def _take(self, batch: list[Any]) -> Iterator[None]:
-        """Compare and put; yields now and then, for progress."""
+    @property
+    def _compared(self) -> int:
+        return self._added + len(self._changed) + self._unchanged + len(self._failed)
+
+    @property
+    def _files(self) -> int:
+        """The number of files that came."""
+        return len(self._stamps) + len(self._unreadable - {""})
+
+    def _take(self, batch: list[Any], pause: int) -> Iterator[float]:
+        """Compare and put; yields the share that is done after some documents each, and at the end."""
         records = []
         with self._reading() as rows:
             for item in batch:
@@ -154,8 +214,8 @@ class _Sync:
             is_new = self._change is not None and self._change.began_empty
             stored = {} if is_new else rows.stored([record.document.id for record in records])
         for at, record in enumerate(records):
-            if at and not at % PAUSE:
-                yield
+            if at and not at % pause:
+                yield at / len(records)
             there, known_hash = stored.get(record.document.id, (None, b""))
             if known_hash == record.hash:
                 self._unchanged += 1
@@ -165,7 +225,7 @@ class _Sync:
                 self._added += 1
             else:
                 self._changed.append(record.document.id)
-        yield
+        yield 1.0
 
     def _take_stamp(self, stamp: Stamp, rows: StoredRows) -> None:
         """Count the documents of an unchanged stamp as seen and unchanged."""

@@ -57,6 +57,7 @@ def test_term_statistics_are_those_of_the_reference(library: Corpus, reference: 
     with library.snapshot() as state, reference.snapshot() as expected:
         terms = [term for query in QUERIES for term in expected.lexical.analyzer.terms(query)]
         assert state.lexical.live == expected.lexical.live
+        assert state.lexical.languages == expected.lexical.languages
         assert state.lexical.frequency(terms) == expected.lexical.frequency(terms)
         assert state.lexical.ideal(terms) == pytest.approx(expected.lexical.ideal(terms))
         assert [state.lexical.knows([term]) for term in ("tea", "xqzvw")] == [True, False]

@@ -20,7 +20,8 @@ from shortlist.errors import EngineError
 from shortlist.index.config import Config
 from shortlist.index.engines import cluster_client, cluster_schema
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
+from shortlist.index.engines.cluster_ranking import KnownFacts
+from shortlist.index.engines.cluster_snapshot import ClusterSnapshot
 from tests.index.engines.conftest import Make, listening, on_servers
 
 Answer = Callable[[str, str], tuple[int, Any]]
@@ -137,7 +138,7 @@ def test_request_to_a_busy_server_is_repeated() -> None:
 
 def open_state(host: str) -> ClusterSnapshot:
     cluster = cluster_client.Cluster(Address.parse(f"opensearch+http://{host}/p"))
-    return ClusterSnapshot(cluster, "p-tea", Config("english-v1"), lambda: None, LastSize())
+    return ClusterSnapshot(cluster, "p-tea", Config("english-v1"), lambda: None, KnownFacts())
 
 
 GONE = {"type": "node_disconnected_exception", "reason": "[node-2][search[phase/fetch/id]] disconnected"}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.index.kernels import text_loops
-from shortlist.index.text.analyzers import subwords, term_key
+from shortlist.index.text.analyzers import term_key
+from shortlist.index.text.word_parts import subwords
 
 identifiers = st.lists(st.text("abcXYZ019_", min_size=1, max_size=20).filter(lambda word: word.strip("_")), max_size=8)
 

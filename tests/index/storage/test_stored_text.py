@@ -97,7 +97,7 @@ def old() -> Path:
 
 def test_a_corpus_of_format_2_is_read_as_it_is(old: Path) -> None:
     with shortlist.open_corpus(old) as corpus:
-        assert read_all(corpus) == read_all(rebuilt(old_documents()))
+        assert read_all(corpus) == read_all(rebuilt(old_documents(), analyzer=corpus.config.analyzer))
         assert corpus.sync(old_documents()) == Changes(unchanged=len(old_documents()))
     assert format_of(old) == 2
     assert set(types_of(old).values()) == {"text"}
@@ -107,7 +107,7 @@ def test_a_corpus_of_format_2_is_upgraded_by_the_first_change_that_compresses(ol
     more = many_documents()
     with shortlist.open_corpus(old) as corpus:
         assert corpus.sync([*old_documents(), *more]).added == len(more)
-        assert read_all(corpus) == read_all(rebuilt([*old_documents(), *more]))
+        assert read_all(corpus) == read_all(rebuilt([*old_documents(), *more], analyzer=corpus.config.analyzer))
     assert format_of(old) == 3
     types = types_of(old)
     assert {types[document.id] for document in old_documents()} == {"text"}
@@ -116,7 +116,7 @@ def test_a_corpus_of_format_2_is_upgraded_by_the_first_change_that_compresses(ol
         corpus.reindex()
         corpus.compact()
         assert corpus.sync([*old_documents(), *more]) == Changes(unchanged=len(old_documents()) + len(more))
-        assert read_all(corpus) == read_all(rebuilt([*old_documents(), *more]))
+        assert read_all(corpus) == read_all(rebuilt([*old_documents(), *more], analyzer=corpus.config.analyzer))
 
 
 def test_the_first_new_segment_raises_the_format_with_its_transaction(
@@ -139,7 +139,7 @@ def test_a_repair_of_a_corpus_of_format_2_raises_the_format(old: Path) -> None:
     for file in (old / "segments").iterdir():
         file.write_bytes(b"")
     with shortlist.open_corpus(old) as corpus:
-        assert read_all(corpus) == read_all(rebuilt(old_documents()))
+        assert read_all(corpus) == read_all(rebuilt(old_documents(), analyzer=corpus.config.analyzer))
     assert format_of(old) == 3
 
 
@@ -158,12 +158,16 @@ def test_all_readers_get_the_plain_text(built: Path) -> None:
     assert types_of(built, column="payload")["n1"] == "null"
     assert "blob" in types_of(built, "passages", "text").values()
     with shortlist.open_corpus(built) as corpus:
-        assert read_all(corpus) == read_all(rebuilt([*many_documents(), *old_documents()]))
+        assert read_all(corpus) == read_all(
+            rebuilt([*many_documents(), *old_documents()], analyzer=corpus.config.analyzer)
+        )
         shutil.rmtree(built / "segments")
         corpus.add([Document("last", "", "word1")])
     with shortlist.open_corpus(built) as corpus:  # rebuilds the segments
         corpus.remove(["last"])
-        assert read_all(corpus) == read_all(rebuilt([*many_documents(), *old_documents()]))
+        assert read_all(corpus) == read_all(
+            rebuilt([*many_documents(), *old_documents()], analyzer=corpus.config.analyzer)
+        )
 
 
 def test_a_document_with_more_passages_than_are_written_at_once(
@@ -244,7 +248,7 @@ def test_a_change_that_fails_takes_its_dictionary_with_it(tmp_path: Path) -> Non
         with pytest.raises(RuntimeError, match="gone"):
             corpus.sync(_fail_after(many_documents(1)))
         assert corpus.add(many_documents(2)).added == len(many_documents(2))
-        wanted = read_all(rebuilt([*old_documents(), *many_documents(2)]))
+        wanted = read_all(rebuilt([*old_documents(), *many_documents(2)], analyzer=corpus.config.analyzer))
         assert read_all(corpus) == wanted
     with shortlist.open_corpus(tmp_path) as corpus:
         assert read_all(corpus) == wanted
@@ -262,9 +266,11 @@ def test_another_process_may_compress_first(tmp_path: Path) -> None:
         "with shortlist.open_corpus(sys.argv[1]) as corpus: corpus.add(many_documents())"
     )
     with shortlist.build(old_documents(), path=tmp_path, embedder="none") as corpus:
-        assert read_all(corpus) == read_all(rebuilt(old_documents()))
+        assert read_all(corpus) == read_all(rebuilt(old_documents(), analyzer=corpus.config.analyzer))
         subprocess.run([sys.executable, "-c", code, tmp_path], check=True, timeout=120)
-        assert read_all(corpus) == read_all(rebuilt([*old_documents(), *many_documents()]))
+        assert read_all(corpus) == read_all(
+            rebuilt([*old_documents(), *many_documents()], analyzer=corpus.config.analyzer)
+        )
         corpus.add([Document("last", "", "word1 " * 40)])
         assert types_of(tmp_path)["last"] == "blob"
         assert corpus.get("last") == Document("last", "", "word1 " * 40)

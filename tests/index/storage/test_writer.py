@@ -63,13 +63,19 @@ def test_embedding_is_a_phase_of_its_own_for_a_callback_that_has_phases(tmp_path
     documents = [doc(str(number), f"text {number}") for number in range(5000)]
     with shortlist.create_corpus(path=tmp_path / "c", embedder="light") as corpus:
         corpus.sync(documents, progress=Phases())
-        embedding = [("embedding", done, 5000) for done in (2048, 4096, 5000)]
-        assert phases == [
-            *(("documents", done, 5000) for done in range(100, 5001, 100)), *embedding, ("writing the index", 0, None)
-        ]  # fmt: skip
+        encoded = [(done, total) for name, done, total in phases if name == "embedding"]
+        sizes = [writer.ENCODED_FAST * at for at in range(1, 5)]
+        assert encoded == [
+            *((done, at * writer.ENCODED_FAST) for at in range(1, 5) for done in (sizes[at - 1] - 1024, sizes[at - 1])),
+            (4096, 5000),
+            (5000, 5000),
+        ]
+        counted = [(done, total) for name, done, total in phases if name == "documents"]
+        assert counted == [(done, 5000) for done in range(100, 5001, 100)]
+        assert [name for name, *_ in phases[-2:]] == ["indexing"] * 2
         phases.clear()
         corpus.reindex("light", analyzer="words-1", progress=Phases())
-        assert [name for name, *_ in phases[-4:]] == ["embedding"] * 3 + ["writing the index"]
+        assert [name for name, *_ in phases[-4:]] == ["embedding"] * 2 + ["indexing"] * 2
 
 
 operations = st.lists(

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.errors import InputError
-from shortlist.index.text.analyzers import ANALYZERS, get_analyzer, name_words, span_keys, subwords, term_key
+from shortlist.index.text.analyzers import ANALYZERS, get_analyzer, name_words, span_keys, term_key
+from shortlist.index.text.word_parts import subwords
 
 english = get_analyzer("english-1").terms
 

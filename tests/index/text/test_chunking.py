@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from shortlist import create_corpus, search
 from shortlist.documents import Document
-from shortlist.index.text.chunking import Piece, heading_paths, split, windows
+from shortlist.index.text.chunking import Piece, split, windows
+from shortlist.index.text.entries import find_entries
 
 
 def test_tools_and_texts_stay_whole() -> None:
@@ -100,17 +101,6 @@ def test_only_texts_with_headings_carry_them() -> None:
         assert "Guide > Use" in {piece.context for piece in split(Document("a", "", GUIDE, kind="page", source=source))}
 
 
-def test_a_heading_ends_those_of_its_level_and_below() -> None:
-    text = "# A\n### C\n## B\n# D\n####### seven\n#none\n#\n    # code\n~~~\n# E\n```\n# F\n~~~~\n```x``` y\n## G ##\n"
-    starts, paths = heading_paths(text)
-    assert paths == ["", "A", "A > C", "A > B", "D", "D > G"]
-    assert [text[start:].split("\n")[0] for start in starts] == ["# A", "### C", "## B", "# D", "## G ##"]
-
-
-def test_a_paragraph_that_is_marked_as_a_heading_is_cut_short() -> None:
-    assert heading_paths("# " + "x" * 10_000)[1] == ["", "x" * 120]
-
-
 def test_windows_are_the_same_with_and_without_headings() -> None:
     with_them, without = (split(Document("a", "", GUIDE, kind="file", source=source)) for source in ("a.md", "a.txt"))
     assert [(piece.locator, piece.text) for piece in with_them] == [(piece.locator, piece.text) for piece in without]
@@ -124,3 +114,68 @@ def test_a_passage_is_found_by_the_heading_that_it_stands_under() -> None:
         assert hit.text in GUIDE
         (hit,) = search(corpus, "general guide")
         assert (hit.context, hit.to_dict()["context"]) == ("Guide", "Guide")
+
+
+# Entries
+
+
+OPTIONS = "".join(
+    f"       -{letter}, --{letter * 6}\n              " + f"Set {letter} for all that follows.  " * 8 + "\n\n"
+    for letter in "abcdefghij"
+)  # fmt: skip
+MANUAL = f"FETCH(1)      User Commands      FETCH(1)\n\nOPTIONS\n{OPTIONS}EXIT STATUS\n       0      Success.\n"
+
+
+def split_file(content: str, source: str) -> list[Piece]:
+    pieces = split(Document("a", "", content, kind="file", source=source))
+    for piece in pieces:
+        assert piece.text
+        assert content[int(piece.locator.removeprefix("whole;offset=")) :].startswith(piece.text)
+    return pieces
+
+
+def test_a_passage_of_a_manual_page_begins_with_an_option_or_names_it() -> None:
+    pieces = split_file(MANUAL, "fetch.1.txt")
+    assert len(pieces) > 3
+    for piece in pieces[1:]:
+        assert (piece.text or "").startswith("       -")
+        assert piece.context == "FETCH(1) > OPTIONS"
+
+
+def test_a_passage_inside_of_a_long_description_carries_its_term() -> None:
+    long = "Limit the time.  " * 120
+    content = f"FETCH(1)      User Commands      FETCH(1)\n\nOPTIONS\n       -t, --time N\n              {long}\n"
+    _, *others = split_file(content, "fetch.1.txt")
+    assert {piece.context for piece in others} == {"FETCH(1) > OPTIONS > -t, --time N …"}
+
+
+def test_a_passage_inside_of_a_table_carries_its_header() -> None:
+    rows = "".join(f"| Region {number} | Manager of region {number} |\n" for number in range(60))
+    first, *others = split_file(f"# Offices\n\n| Region | Manager |\n|---|---|\n{rows}", "offices.md")
+    assert first.context == "Offices"
+    assert {piece.context for piece in others} == {"Offices > Region | Manager …"}
+    for piece in (first, *others):
+        assert (piece.text or "").endswith("|")
+    assert all((piece.text or "").startswith("| Region") for piece in others)
+
+
+def test_prose_is_cut_as_without_entries() -> None:
+    prose = "".join(f"Sentence number {number:03d} is here. " for number in range(60))
+    spans = [piece.locator for piece in split_file(prose, "a.txt")]
+    assert spans == [f"whole;offset={start}" for start, _ in windows(prose, 800, 120)]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["-a  one", "    two words.", "", "| a | b |", "|---|---|", "Term", "word " * 9]), max_size=60
+    )
+)
+def test_windows_with_entries_cover_all_text_too(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    spans = windows(text, 60, 10, find_entries(text, "a.txt"))
+    covered = {at for start, end in spans for at in range(start, end)}
+    assert {at for at, character in enumerate(text) if not character.isspace()} <= covered
+    for (start, end), (next_start, next_end) in itertools.pairwise(spans):
+        assert start < next_start
+        assert end < next_end
+    assert all(0 < end - start <= 60 for start, end in spans)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shortlist.index.text.analyzers import get_analyzer
-from shortlist.index.text.query_terms import weigh_terms, weight_of
+from shortlist.index.text.query_terms import TermReadings, analyze, sum_weights, weigh_terms, weight_of
 
 
 def test_a_word_that_is_said_twice_counts_once() -> None:
@@ -36,5 +36,38 @@ def test_every_analyzer_can_be_asked(name: str) -> None:
     assert max(weigh_terms(get_analyzer(name), "please refund the payment").values()) == 1.0
 
 
-def test_other_languages_are_left_alone() -> None:
-    assert set(weigh_terms(get_analyzer(), "größe der datei").values()) == {1.0}
+@pytest.mark.parametrize(
+    ("language", "query", "content"),
+    [
+        ("de", "Kannst du mir bitte helfen, die Größe der Datei zu finden?", {"gross", "datei"}),
+        ("es", "Por favor, ¿puedes mostrar el tamaño del archivo?", {"taman", "archiv"}),
+        ("ru", "Пожалуйста, покажи мне размер файла", {"размер", "файл"}),
+        ("fr", "Pouvez-vous me montrer la taille du fichier ?", {"taill", "fichi"}),
+    ],
+)
+def test_request_words_of_each_language_weigh_less(language: str, query: str, content: set[str]) -> None:
+    weights = weigh_terms(get_analyzer().bind((language,)), query)
+    assert content <= weights.keys()
+    least = min(weights[term] for term in content)
+    assert all(weight < least for term, weight in weights.items() if not any(term.startswith(own) for own in content))
+
+
+def test_a_word_of_several_languages_counts_once() -> None:
+    analyzer = get_analyzer().bind(("en", "de", "fr"))
+    query = analyze(analyzer, "organizations")
+    assert len(query.weights) > 1
+    once = analyze(get_analyzer(), "organizations")
+    frequency = dict.fromkeys(query.weights, 1)
+    total = sum_weights(TermReadings(query.weights, query.readings), query.weights, frequency)
+    assert total == sum(once.weights.values()) == 1.0
+
+
+def test_of_the_readings_of_a_word_those_that_passages_have_count() -> None:
+    terms = TermReadings({"a": 3.0, "b": 2.0, "c": 1.0}, [[("a",), ("b",)]])
+    assert sum_weights(terms, terms, {"a": 0, "b": 4, "c": 1}) == 3.0
+    assert sum_weights(terms, terms, {"a": 2, "b": 4, "c": 1}) == 4.0
+
+
+def test_pairs_of_request_words_weigh_less() -> None:
+    weights = weigh_terms(get_analyzer().bind(("zh",)), "请帮我查找文件大小")
+    assert weights["帮我"] < 1.0 == weights["文件"]

@@ -22,9 +22,10 @@ from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import Cluster, error_reason
 from shortlist.index.engines.cluster_corpus import READY, ClusterCorpus, StoredDocuments, base_name, now, version_of
+from shortlist.index.engines.cluster_ranking import KnownFacts
 from shortlist.index.engines.cluster_rows import STORED, to_document
 from shortlist.index.engines.cluster_schema import PARTS
-from shortlist.index.engines.cluster_snapshot import ClusterSnapshot, LastSize
+from shortlist.index.engines.cluster_snapshot import ClusterSnapshot
 from shortlist.index.engines.cluster_writer import ClusterWriter
 from shortlist.index.engines.facets import Query
 from shortlist.index.foreign import derived_folder
@@ -59,7 +60,7 @@ class ClusterEngine(ClusterCorpus):
         self._folder = derived_folder(folder)
         self._rows = StoredDocuments(self.cluster, self.base)
         self._known: tuple[float, Config] | None = None
-        self._last_size = LastSize()
+        self._known_facts = KnownFacts()
 
     def close(self) -> None:
         self.cluster.close()
@@ -197,6 +198,7 @@ class ClusterEngine(ClusterCorpus):
         embedder = self.embedders.for_config(config)
         with contextlib.closing(ClusterWriter(self._rows, config, embedder, self._folder)) as writer:
             yield writer
+        self._known_facts.languages = None
 
     # Rebuilding
 
@@ -232,6 +234,7 @@ class ClusterEngine(ClusterCorpus):
         except BaseException:
             self._end_rebuild(generation)
             raise
+        self._known_facts.languages = None
         self._remember(config)
 
     @contextlib.contextmanager
@@ -296,7 +299,7 @@ class ClusterEngine(ClusterCorpus):
     def snapshot(self) -> Iterator[ClusterSnapshot]:
         config = self.config()
         get_embedder = partial(self.embedders.for_config, config)
-        yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, self._last_size)
+        yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, self._known_facts)
 
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
         end = None if limit is None else offset + limit

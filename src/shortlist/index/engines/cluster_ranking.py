@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +19,12 @@ from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, repetitions
 from shortlist.index.engines.facets import Condition, Query
 from shortlist.index.kernels.formulas import weighted_tf
 from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
-from shortlist.index.lexical.lexical_ranker import find_name_keys
+from shortlist.index.lexical.lexical_ranker import bind_analyzer, count_languages, find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
-from shortlist.index.text.analyzers import get_analyzer, term_key
-from shortlist.index.text.query_terms import QueryTerms, TermWeights
+from shortlist.index.text.analyzers import Analyzer, get_analyzer, language_term, term_key
+from shortlist.index.text.languages import list_languages
+from shortlist.index.text.query_terms import QueryTerms, TermReadings, TermWeights, sum_weights
 from shortlist.protocols import Embedder
 from shortlist.results import Ranking
 
@@ -47,17 +48,43 @@ MARGIN = 1.01
 MOST_CLAUSES = 1_000
 
 
+class KnownFacts:
+    """What was last seen of a corpus, to save requests: the number of its passages, and their languages."""
+
+    size: int | None = None
+    languages: dict[str, int] | None = None
+
+
+@cache
+def _language_filters() -> dict[str, Query]:
+    keys = [term_key(language_term(code)) for code in list_languages()]
+    return {str(key): {"term": {"body": term_token(key)}} for key in keys}
+
+
 class BM25Query:
     """Ranks by keywords."""
 
-    def __init__(self, reader: PassageReader) -> None:
+    def __init__(self, reader: PassageReader, known: KnownFacts) -> None:
         self._reader = reader
-        self.analyzer = get_analyzer(reader.config.analyzer)
+        self._known = known
+        self._analyzer = get_analyzer(reader.config.analyzer)
         self._scoring = reader.config.scoring
         self._formula = FORMULAS[self._scoring.formula]
         self._df: dict[int, int] = {}
         self._live: int | None = None
         self._lengths: list[float] = []  # of all passages together, by field
+        self._languages: dict[str, int] = {}
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of queries, in the languages that were last seen: to ask first would take a request more."""
+        return bind_analyzer(self._analyzer, self.languages if self._known.languages is None else self._known.languages)
+
+    @property
+    def languages(self) -> dict[str, int]:
+        if self._analyzer.detects_languages:
+            self._search((), [])
+        return self._languages
 
     @property
     def live(self) -> int:
@@ -114,7 +141,7 @@ class BM25Query:
         return [self._reader.select(body, scored=False)] if names else []
 
     def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]:
-        return query.weights, query.counts
+        return TermReadings(query.weights, query.readings), TermReadings(query.counts, query.readings)
 
     def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
         hits = [hit for search in self.name_searches(query) for hit in self._reader.hits(search)]
@@ -133,10 +160,17 @@ class BM25Query:
         known, tfs = self._term_counts(_weigh(terms), positions)
         shares = np.zeros(len(positions))
         shares[known] = (tfs > 0) @ weights
-        return shares / max(float(weights.sum()), 1e-9)
+        return np.minimum(shares / max(self._sum_once(terms, weights), 1e-9), 1.0)
 
     def ideal(self, terms: TermWeights) -> float:
-        return float(self._term_weights(_weigh(terms)).sum() * self._formula.ceiling(self._scoring.k1))
+        total = self._sum_once(terms, self._term_weights(_weigh(terms)))
+        return total * self._formula.ceiling(self._scoring.k1)
+
+    def _sum_once(self, terms: TermWeights, weights: Floats) -> float:
+        """The sum of the weights of terms; a word with terms of several languages counts once."""
+        if not getattr(terms, "readings", ()):
+            return float(weights.sum())
+        return sum_weights(terms, dict(zip(terms, weights.tolist(), strict=True)), self.frequency(list(terms)))
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
         keys = {term: term_key(term) for term in dict.fromkeys(terms)}
@@ -189,13 +223,21 @@ class BM25Query:
             else:
                 self._live = answer["hits"]["total"]["value"]
                 self._lengths = [float(found[name]["value"] or 0.0) for name in LENGTHS]
+                if counted := found.get("languages"):
+                    self._df |= {int(key): bucket["doc_count"] for key, bucket in counted["buckets"].items()}
+                    self._languages = count_languages(
+                        self._analyzer, self._live, lambda terms: {term: self._df[term_key(term)] for term in terms}
+                    )
+                    self._known.languages = self._languages
         return hits
 
     def _statistics_searches(self, keys: Iterable[int]) -> list[bytes]:
         """Searches for missing statistics: of the corpus, which the server caches until it changes, and of terms."""
         searches = []
         if self._live is None:
-            sums = {name: {"sum": {"field": name}} for name in LENGTHS}
+            sums: Query = {name: {"sum": {"field": name}} for name in LENGTHS}
+            if self._analyzer.detects_languages:
+                sums["languages"] = {"filters": {"filters": _language_filters()}}
             searches.append(self._reader.make_search({"size": 0, "track_total_hits": True, "aggs": sums}))
         for batch in batched((key for key in dict.fromkeys(keys) if key not in self._df), MOST_CLAUSES):
             terms = {str(key): {"term": {"body": term_token(key)}} for key in batch}

@@ -24,6 +24,7 @@ from shortlist.index.storage.records import Record
 from shortlist.index.storage.writer import Unindexed
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
+from shortlist.index.text.languages import find_declared_language
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -123,9 +124,12 @@ def passage_rows(
         shared |= {"document": document.id, "place": document.source or document.id, "record": document.locator}
         shared |= {"metadata": record.metadata, "added": added, "written": written}
         shared[facets.FIELD] = facets.tokens(document, json.loads(record.metadata))
+        language = find_declared_language(document.metadata) or config.passage_language
         for ordinal, piece in enumerate(split(document, config.chunk_size, config.chunk_overlap)):
             text, context = document.content if piece.text is None else piece.text, piece.context
-            passages.append(Unindexed(0, at, ordinal, document.id, document.title, document.keywords, text, context))
+            passages.append(
+                Unindexed(0, at, ordinal, document.id, document.title, document.keywords, text, context, language)
+            )
             shown.append({**shared, "ordinal": ordinal, "locator": piece.locator, "text": text, "context": context})
     rows: list[list[bytes]] = [[] for _ in records]
     columns = zip(

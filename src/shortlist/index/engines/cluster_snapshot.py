@@ -18,7 +18,7 @@ from shortlist.index.engine import Located, require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_client import Cluster
 from shortlist.index.engines.cluster_corpus import PAGE
-from shortlist.index.engines.cluster_ranking import BM25Query, VectorQuery
+from shortlist.index.engines.cluster_ranking import BM25Query, KnownFacts, VectorQuery
 from shortlist.index.engines.cluster_reader import PassageReader
 from shortlist.index.engines.cluster_rows import SHOWN, STORED, document_key, passage_key, to_document, to_passage
 from shortlist.index.engines.facets import EVERYTHING, Condition, Query
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 _ORDER = ("added", "document", "ordinal")
 
 
-class LastSize:
-    """The number of passages that was last seen in a corpus, to predict its searches."""
-
-    value: int | None = None
-
-
 class ClusterSnapshot(PassageReader):
     """A corpus as it is now. It is not isolated: what is removed meanwhile is no longer found."""
 
@@ -45,16 +39,16 @@ class ClusterSnapshot(PassageReader):
     can_share_threads = False  # it collects what it has read
 
     def __init__(
-        self, cluster: Cluster, base: str, config: Config, embedder: Callable[[], Embedder | None], last_size: LastSize
+        self, cluster: Cluster, base: str, config: Config, embedder: Callable[[], Embedder | None], known: KnownFacts
     ) -> None:
         super().__init__(cluster, base, config)
         self._embedder = embedder
-        self._last_size = last_size
+        self._known = known
 
     @property
     def size(self) -> int:
-        self._last_size.value = self.lexical.live
-        return self._last_size.value
+        self._known.size = self.lexical.live
+        return self._known.size
 
     @property
     def embedder(self) -> Embedder | None:
@@ -62,7 +56,7 @@ class ClusterSnapshot(PassageReader):
 
     @cached_property
     def lexical(self) -> BM25Query:
-        return BM25Query(self)
+        return BM25Query(self, self._known)
 
     @cached_property
     def _dense(self) -> VectorQuery:
@@ -81,7 +75,7 @@ class ClusterSnapshot(PassageReader):
             )
         if meaning:
             dense = self._dense
-            about = self.size if self._last_size.value is None else self._last_size.value
+            about = self.size if self._known.size is None else self._known.size
             searches += dense.first_searches(query, meaning, about, allowed, only_ranks)
             parts["dense"] = BestScores(
                 lambda k: dense.rank(query, k, self.size, allowed, only_ranks),

@@ -19,7 +19,9 @@ from shortlist.index.kernels.formulas import LIMITS, SHIFTS
 from shortlist.index.lexical.bm25 import FIELDS
 from shortlist.index.lexical.postings import Counts, Fields, Postings
 from shortlist.index.text import analyzers
-from shortlist.index.text.analyzers import LONG_WORD, Analyzer, fold, folded_parts, name_words, stemmer, term_key
+from shortlist.index.text.analyzers import Analyzer, folded_parts, language_term, name_words, stemmer, term_key
+from shortlist.index.text.languages import ENGLISH, ENGLISH_STOP_WORDS, detect_language
+from shortlist.index.text.word_parts import LONG_WORD, fold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +35,9 @@ SCANNED_TEXT = 4 << 20
 # With fewer characters, Python is done before numpy has prepared the loops: 0.13 ms against 0.8 for one document.
 SHORT_TEXT = 4_000
 
+# The title helps to detect the language of a content with at most this many characters.
+SHORT_CONTENT = 200
+
 # The initial capacity for distinct words and texts, and for bytes of text; it grows when it is exceeded.
 FIRST_WORDS = 1 << 10
 FIRST_BYTES = 1 << 14
@@ -40,6 +45,7 @@ FIRST_BYTES = 1 << 14
 NAME_WORDS = 16  # a longer title is a sentence, not a name
 _NAME_ONLY = len(FIELDS)  # the field of a text that is a name and is not searched
 _NAMED_TITLE = _NAME_ONLY + 1  # a title that is also a name
+_LANGUAGE = _NAMED_TITLE + 1  # the code of the language of a passage
 _NEWLINE = ord("\n")
 
 
@@ -51,6 +57,14 @@ class TextPlaces(NamedTuple):
     is_name: NDArray[np.bool_]
 
 
+class PassageLanguages(NamedTuple):
+    """The languages of passages: their codes, English first; the place of each passage's; and which texts are codes."""
+
+    codes: list[str]
+    of_docs: NDArray[np.int64]
+    is_code: NDArray[np.bool_]
+
+
 def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     """Build the postings of passages in the order given."""
     texts: list[str] = []
@@ -59,26 +73,37 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
     characters = 0
     can_scan = analyzer.words is analyzers.words
     scanner = None
-    for title, keywords, content, names in passages:
+    languages: dict[str, int] = {ENGLISH: 0}
+    of_docs: list[int] = []
+    for title, keywords, content, names, declared in passages:
         others = [name for name in names if name is not title]
         texts += (title, *keywords, content, *others)
         kinds.append(_NAMED_TITLE if len(others) < len(names) else 0)
         kinds += b"\1" * len(keywords) + b"\2" + bytes((_NAME_ONLY,)) * len(others)
         counts.append(2 + len(keywords) + len(others))
+        if analyzer.detects_languages:
+            language = declared or detect_language(content if len(content) > SHORT_CONTENT else f"{content} {title}")
+            of_docs.append(languages.setdefault(language, len(languages)))
+            if language != ENGLISH:
+                texts.append(language)
+                kinds.append(_LANGUAGE)
+                counts[-1] += 1
         characters += len(content)
         if can_scan and characters >= SCANNED_TEXT:
             scanner = scanner or Scanner()
             scanner.add(texts)
             texts, characters = [], 0
     fields = np.frombuffer(bytes(kinds), np.uint8).astype(np.int64)
-    is_name = fields >= _NAME_ONLY
+    is_name = (fields == _NAME_ONLY) | (fields == _NAMED_TITLE)
+    known = PassageLanguages(list(languages), np.array(of_docs, dtype=np.int64), fields == _LANGUAGE)
     fields[fields == _NAMED_TITLE] = 0
+    fields[fields == _LANGUAGE] = FIELDS.index("content")
     places = TextPlaces(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), fields, is_name)
     if scanner or (can_scan and characters >= SHORT_TEXT):
         scanned = (scanner or Scanner()).finish(texts)
-        arrays, name_keys = _index_scanned(scanned, places, len(counts), analyzer)
+        arrays, name_keys = _index_scanned(scanned, places, len(counts), analyzer, known)
     else:
-        arrays, name_keys = _index_texts(texts, places, len(counts), analyzer)
+        arrays, name_keys = _index_texts(texts, places, len(counts), analyzer, known)
     name_docs = places.docs[is_name]
     order = np.lexsort((name_docs, name_keys))
     name_keys, name_docs = name_keys[order], name_docs[order]
@@ -92,20 +117,26 @@ def build(passages: Iterable[Fields], analyzer: Analyzer) -> Postings:
 
 
 def _index_texts(
-    texts: Sequence[str], places: TextPlaces, docs: int, analyzer: Analyzer
+    texts: Sequence[str], places: TextPlaces, docs: int, analyzer: Analyzer, languages: PassageLanguages
 ) -> tuple[Arrays, NDArray[np.uint64]]:
     """The result of `_index_scanned` for any analyzer."""
     postings: dict[str, dict[int, int]] = {}  # for each term its passages, in order, and the counts in each
     lengths = np.zeros((docs, len(FIELDS)), np.int32)
     name_keys: list[int] = []
-    columns = (column.tolist() for column in places)
-    for text, doc, field, is_name in zip(texts, *columns, strict=True):
+    of_docs = languages.of_docs.tolist()
+    columns = (column.tolist() for column in (*places, languages.is_code))
+    for text, doc, field, is_name, is_code in zip(texts, *columns, strict=True):
         if is_name:
             parts = name_words(text)
             name_keys.append(term_key(" ".join(parts)) if 0 < len(parts) <= NAME_WORDS else 0)
         if field == _NAME_ONLY:
             continue
-        terms = analyzer.terms(text)
+        if is_code:
+            terms = [language_term(text)]
+        elif of_docs:
+            terms = analyzer.bind((languages.codes[of_docs[doc]],)).terms(text)
+        else:
+            terms = analyzer.terms(text)
         lengths[doc, field] += len(terms)
         one, full = 1 << SHIFTS[field], LIMITS[field] << SHIFTS[field]
         for term in terms:
@@ -215,15 +246,23 @@ def _ensure_size(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def _index_scanned(
-    scanned: Words, places: TextPlaces, docs: int, analyzer: Analyzer
+    scanned: Words, places: TextPlaces, docs: int, analyzer: Analyzer, languages: PassageLanguages
 ) -> tuple[Arrays, NDArray[np.uint64]]:
     """Arrays of postings, and the keys of the texts that are names, 0 for one that is too long for a name."""
     words, tokens, counts = scanned
+    has_others = len(languages.codes) > 1
+    language_of_texts = languages.of_docs[places.docs] if has_others else np.zeros(len(counts), np.int64)
+    is_searched_text = places.fields != _NAME_ONLY
     is_searched = np.zeros(len(words.starts), np.bool_)
-    is_searched[tokens[np.repeat(places.fields != _NAME_ONLY, counts)]] = True
+    is_searched[tokens[np.repeat(is_searched_text & (language_of_texts == 0), counts)]] = True
     expanded = _expand(words, is_searched, analyzer)
     in_names = tokens[np.repeat(places.is_name, counts)]
     name_keys = _hash_names(words, expanded, in_names, counts[places.is_name])
+    if has_others:
+        language_of_texts[languages.is_code] += len(languages.codes)
+        language_of_texts[~is_searched_text] = 0
+        language_of_tokens = np.repeat(language_of_texts, counts)
+        words, tokens, expanded = _expand_others(words, tokens, language_of_tokens, expanded, analyzer, languages.codes)
     offsets, terms = expanded.offsets, expanded.keys
     if analyzer.keeps_lone_stop_words:
         offsets, terms = _keep_lone_stop_words(words, tokens, counts, expanded)
@@ -299,7 +338,7 @@ def _hash_stems(words: Spans) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The key of each word's stem, and whether the word is not a stop word; each distinct word is stemmed once."""
     _, firsts, numbers = np.unique(text_loops.hash_spans(*words), return_index=True, return_inverse=True)
     distinct = words.select(firsts).strings()
-    is_term = np.fromiter((word not in analyzers.STOP_WORDS for word in distinct), np.bool_, len(distinct))
+    is_term = np.fromiter((word not in ENGLISH_STOP_WORDS for word in distinct), np.bool_, len(distinct))
     stems = _encode(stemmer().stemWords(distinct))
     return text_loops.hash_spans(*stems)[numbers], is_term[numbers]
 
@@ -320,6 +359,40 @@ def _hash_names(
     ends = np.concatenate([ends, more.ends + len(buffer)])
     buffer = np.concatenate([buffer, more.buffer])
     return text_loops.hash_names(tokens, counts, firsts, lasts, starts, ends, buffer, NAME_WORDS)
+
+
+def _expand_others(
+    words: Spans,
+    tokens: NDArray[np.int32],
+    languages: NDArray[np.int64],
+    expanded: Expanded,
+    analyzer: Analyzer,
+    codes: Sequence[str],
+) -> tuple[Spans, NDArray[np.int32], Expanded]:
+    """Give the tokens of texts in other languages new word numbers, whose terms are those of their languages.
+
+    A number beyond those of the languages is that of a code, whose term stands for the language.
+    """
+    others = np.flatnonzero(languages)
+    span = 2 * len(codes)
+    pairs, numbers = np.unique(tokens[others].astype(np.int64) * span + languages[others], return_inverse=True)
+    tokens = tokens.copy()
+    tokens[others] = len(words.starts) + numbers
+    originals, places = np.divmod(pairs, span)
+    analyzers_by_place = [analyzer.bind((code,)) for code in codes]
+    terms = [
+        analyzers_by_place[place].expand(word) if place < len(codes) else (language_term(codes[place - len(codes)]),)
+        for word, place in zip(words.select(originals).strings(), places.tolist(), strict=True)
+    ]
+    keys = np.array([term_key(term) for own in terms for term in own], dtype=np.uint64)
+    ends = np.cumsum(np.fromiter(map(len, terms), np.int64, len(terms)))
+    offsets = np.concatenate([expanded.offsets, expanded.offsets[-1] + ends])
+    more = Spans(
+        words.buffer,
+        np.concatenate([words.starts, words.starts[originals]]),
+        np.concatenate([words.ends, words.ends[originals]]),
+    )
+    return more, tokens, expanded._replace(offsets=offsets, keys=np.concatenate([expanded.keys, keys]))
 
 
 def _keep_lone_stop_words(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,12 +14,17 @@ from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.text.analyzers import STOP_WORDS, Analyzer, name_words, span_keys, term_key
-from shortlist.index.text.query_terms import QueryTerms, TermWeights
+from shortlist.index.text.analyzers import Analyzer, language_term, name_words, span_keys, term_key
+from shortlist.index.text.languages import ENGLISH, ENGLISH_STOP_WORDS, list_languages
+from shortlist.index.text.query_terms import QueryTerms, Readings, TermReadings, TermWeights, sum_weights
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
     from shortlist.results import Floats, Mask, Positions
+
+
+# The share of passages in a language from which on all queries are analyzed in it; below, those in that language.
+FREQUENT_LANGUAGE = 0.02
 
 
 def top(scores: Floats, k: int) -> Positions:
@@ -42,7 +47,26 @@ def find_name_keys(query: str) -> set[int]:
 
 def _can_be_names(words: Sequence[str]) -> list[bool]:
     """Whether each word alone may be a name; a stop word ("it", "no") only if it is the whole query."""
-    return [word not in STOP_WORDS or len(words) == 1 for word in words]
+    return [word not in ENGLISH_STOP_WORDS or len(words) == 1 for word in words]
+
+
+def count_languages(
+    analyzer: Analyzer, passages: int, frequency: Callable[[list[str]], Mapping[str, int]]
+) -> dict[str, int]:
+    """The number of passages in each language, the most frequent first; empty if the analyzer stores none."""
+    if not analyzer.detects_languages or not passages:
+        return {}
+    terms = {language_term(code): code for code in list_languages() if code != ENGLISH}
+    counts = {terms[term]: count for term, count in frequency(list(terms)).items() if count}
+    counts[ENGLISH] = passages - sum(counts.values())
+    return {code: counts[code] for code in sorted(counts, key=lambda code: (-counts[code], code)) if counts[code] > 0}
+
+
+def bind_analyzer(analyzer: Analyzer, languages: Mapping[str, int]) -> Analyzer:
+    """The analyzer of queries of a corpus with that many passages in each language."""
+    least = FREQUENT_LANGUAGE * sum(languages.values())
+    frequent = [code for code, count in languages.items() if count >= least]
+    return analyzer.bind(frequent, [code for code in languages if code not in frequent])
 
 
 class LocatedTerms(NamedTuple):
@@ -56,19 +80,26 @@ class LocatedTerms(NamedTuple):
     covered: dict[int, float]  # by position, the shares of the terms of its passage, where that is known
 
 
-class FoundTerms(dict[str, float]):
+class FoundTerms(TermReadings):
     """The terms of a query with their counts or weights, and where they are in one index."""
 
-    def __init__(self, terms: Mapping[str, float], found: LocatedTerms) -> None:
-        super().__init__(terms)
+    def __init__(self, terms: Mapping[str, float], readings: Readings, found: LocatedTerms) -> None:
+        super().__init__(terms, readings)
         self.found = found
+
+
+def _sum_once(terms: TermWeights, weights: list[float], df: list[int]) -> float:
+    """The sum of the weights of terms; a word with terms of several languages counts once."""
+    if not getattr(terms, "readings", ()):
+        return sum(weights)
+    return sum_weights(terms, dict(zip(terms, weights, strict=True)), dict(zip(terms, df, strict=True)))
 
 
 class Lexical:
     """Ranks by shared terms. df, the number of passages and the average length are those of all live passages."""
 
     def __init__(self, parts: Sequence[Part], analyzer: Analyzer, scoring: Scoring | None = None) -> None:
-        self.parts, self.analyzer, self.scoring = parts, analyzer, scoring or Scoring()
+        self.parts, self._analyzer, self.scoring = parts, analyzer, scoring or Scoring()
         self._formula = FORMULAS[self.scoring.formula]
         self.size = sum(part.postings.size for part in parts)
         self.live = sum(part.live for part in parts)
@@ -78,7 +109,17 @@ class Lexical:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles leave out what compiled loops point to."""
-        return Lexical, ([part.detach() for part in self.parts], self.analyzer, self.scoring)
+        return Lexical, ([part.detach() for part in self.parts], self._analyzer, self.scoring)
+
+    @cached_property
+    def languages(self) -> dict[str, int]:
+        """The number of live passages in each language, the most frequent first; empty if that is not stored."""
+        return count_languages(self._analyzer, self.live, self.frequency)
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """The analyzer of queries, in the languages of the passages."""
+        return bind_analyzer(self._analyzer, self.languages)
 
     @cached_property
     def _loops(self) -> CompiledParts:
@@ -106,7 +147,8 @@ class Lexical:
         wanted = positions.tolist()
         if not found.covered.keys() >= set(wanted):
             self._look_at(found, positions)
-        return np.array([found.covered[position] for position in wanted]) / max(sum(found.shares), 1e-9)
+        total = _sum_once(terms, found.shares, found.df)
+        return np.minimum(np.array([found.covered[position] for position in wanted]) / max(total, 1e-9), 1.0)
 
     def _look_at(self, found: LocatedTerms, positions: Positions) -> Floats:
         scores, covered = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
@@ -142,7 +184,8 @@ class Lexical:
     def ideal(self, terms: TermWeights) -> float:
         """The most that a passage with all these terms could score, including terms that are in no passage."""
         ceiling = self._formula.ceiling(self.scoring.k1)
-        return 1.0 if ceiling == math.inf else sum(self._find(terms).weights) * ceiling
+        found = self._find(terms)
+        return 1.0 if ceiling == math.inf else _sum_once(terms, found.weights, found.df) * ceiling
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """The number of live passages that have each of these terms."""
@@ -162,7 +205,8 @@ class Lexical:
         """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
         found = self._weigh(query.keys, query.weights.values())
         weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
-        return FoundTerms(query.weights, found), FoundTerms(query.counts, found._replace(weights=weights))
+        counted = found._replace(weights=weights)
+        return FoundTerms(query.weights, query.readings, found), FoundTerms(query.counts, query.readings, counted)
 
     def _find(self, terms: TermWeights) -> LocatedTerms:
         if isinstance(terms, FoundTerms):

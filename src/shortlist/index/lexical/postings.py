@@ -27,6 +27,7 @@ class Fields(NamedTuple):
     keywords: Sequence[str] = ()
     content: str = ""
     names: Sequence[str] = ()
+    language: str = ""  # that the document says it has; else it is detected
 
 
 class Counts(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -17,7 +18,16 @@ from shortlist.index.kernels.mapped_files import count_faults
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
 from shortlist.index.storage.database import Store
-from shortlist.index.storage.records import PAUSE, Record, Rows, batched, checksum_passage, parse_keywords, scan
+from shortlist.index.storage.records import (
+    PAUSE,
+    Record,
+    Rows,
+    batched,
+    checksum_passage,
+    parse_keywords,
+    parse_metadata,
+    scan,
+)
 from shortlist.index.storage.segment import Segment, SegmentDamaged, add_tables, merge
 from shortlist.index.storage.sql_tables import (
     SegmentRow,
@@ -30,6 +40,7 @@ from shortlist.index.storage.sql_tables import (
 from shortlist.index.storage.stored_text import TextConnection
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
+from shortlist.index.text.languages import find_declared_language
 from shortlist.protocols import Embedder, report_phase, track
 
 T = TypeVar("T")
@@ -44,8 +55,12 @@ if TYPE_CHECKING:
 FLUSH_PASSAGES = 32_768
 FLUSH_CHARACTERS = 32 << 20
 
-ENCODED_PER_REPORT = 2_048  # passages between two progress reports
-ENCODED_AT_ONCE = 128  # passages collected before a slow embedder encodes them
+# Passages collected before they are encoded, by a slow embedder and by others: so the time for each document includes
+# the time to encode it, and a progress bar can tell how much is left. A slow embedder encodes fewer at once if that
+# takes several seconds, and more if it takes less than two.
+FEWEST_ENCODED, ENCODED_AT_ONCE = 8, 128
+SHORT_SECONDS, LONG_SECONDS = 2.0, 6.0
+ENCODED_FAST = 1_024
 FLUSH_ROWS = 1_000  # rows collected before they are written
 LEARN_FROM = 256 << 10  # characters in these rows that are worth a dictionary, if there is none yet
 
@@ -80,10 +95,11 @@ class Unindexed(NamedTuple):
     keywords: Sequence[str]
     text: str
     context: str
+    language: str = ""  # that its document declares
 
     @property
     def fields(self) -> Fields:
-        return Fields(self.title, self._terms_beside, self.text, self._names)
+        return Fields(self.title, self._terms_beside, self.text, self._names, self.language)
 
     @property
     def to_embed(self) -> str:
@@ -134,15 +150,25 @@ def rebuild_segment(
 ) -> Segment:
     """A segment from the live passages of its range, as they were when first indexed."""
     rows = connection.execute(
-        "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content), p.context "
-        "FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
+        "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content), p.context, "
+        "d.metadata FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
         row[:2],
     )
-    passages = [
-        Unindexed(number, document, ordinal, id, title, parse_keywords(keywords), connection.plain(text), context)
-        for number, document, ordinal, id, title, keywords, text, context in rows
-    ]
     config = read_config(connection)
+    passages = [
+        Unindexed(
+            number,
+            document,
+            ordinal,
+            id,
+            title,
+            parse_keywords(keywords),
+            connection.plain(text),
+            context,
+            find_declared_language(parse_metadata(metadata)) or config.passage_language,
+        )
+        for number, document, ordinal, id, title, keywords, text, context, metadata in rows
+    ]
     model = embedder(config)
     vectors = None if model is None else _encode(passages, model, store)
     return add_tables(_build_segment(passages, vectors, config), config.scoring)
@@ -202,6 +228,7 @@ class Change:
         self._config = config
         self._embedder = embedder
         self._is_slow = embedder is not None and vector_cache.is_cached(embedder)
+        self._encodes_at = FEWEST_ENCODED if self._is_slow else ENCODED_FAST
         self._written = 0  # passages
         self._flushed = 0  # segments
         self._workers: ThreadPoolExecutor | None = None
@@ -209,6 +236,7 @@ class Change:
         self._writing: Future[None] | None = None  # rows that a worker writes
         self._pending: list[Unindexed] = []
         self._vectors: list[Vectors] = []  # of the first pending passages
+        self._encoded = 0  # pending passages that have vectors
         self._characters = 0
         self._documents: list[tuple[Any, ...]] = []  # rows not yet written
         self._passages: list[tuple[Any, ...]] = []
@@ -247,6 +275,7 @@ class Change:
         self._add_passages(document, number, record.metadata)
 
     def _add_passages(self, document: Document, number: int, metadata: str) -> None:
+        language = find_declared_language(document.metadata) or self._config.passage_language
         for ordinal, piece in enumerate(split(document, self._config.chunk_size, self._config.chunk_overlap)):
             text = document.content if piece.text is None else piece.text
             id, title, context = document.id, document.title, piece.context
@@ -256,11 +285,13 @@ class Change:
             self._passages.append(
                 (passage, number, ordinal, piece.locator, piece.text, checksum_passage(shown), context)
             )
-            self._pending.append(Unindexed(passage, number, ordinal, id, title, document.keywords, text, context))
+            self._pending.append(
+                Unindexed(passage, number, ordinal, id, title, document.keywords, text, context, language)
+            )
             self._characters += len(text)
         if len(self._passages) >= FLUSH_ROWS:
             self._write_rows()
-        if self._is_slow and len(self._pending) - self._encoded >= ENCODED_AT_ONCE:
+        if len(self._pending) - self._encoded >= self._encodes_at:
             self._encode_pending()
         if len(self._pending) >= FLUSH_PASSAGES or self._characters >= FLUSH_CHARACTERS:
             self._flush()
@@ -282,23 +313,29 @@ class Change:
         self._workers = self._workers or ThreadPoolExecutor(2)
         return self._workers.submit(work)
 
-    @property
-    def _encoded(self) -> int:
-        return sum(map(len, self._vectors))
-
     def _encode_pending(self) -> None:
-        if self._embedder is not None and (rest := self._pending[self._encoded :]):
-            for batch in batched(rest, ENCODED_PER_REPORT if self._progress else len(rest)):
-                self._vectors.append(_encode(batch, self._embedder, self._store))
-                total = self._written + len(self._pending)
-                report_phase(self._progress, "embedding", self._written + self._encoded, total)
+        if self._embedder is None:
+            return
+        while batch := self._pending[self._encoded : self._encoded + self._encodes_at]:
+            total = self._written + len(self._pending)
+            report_phase(self._progress, "embedding", self._written + self._encoded, total)
+            began = time.monotonic()
+            self._vectors.append(_encode(batch, self._embedder, self._store))
+            self._encoded += len(batch)
+            if self._is_slow and len(batch) == self._encodes_at:
+                seconds = time.monotonic() - began
+                faster, slower = min(2 * len(batch), ENCODED_AT_ONCE), max(len(batch) // 2, FEWEST_ENCODED)
+                self._encodes_at = (
+                    faster if seconds < SHORT_SECONDS else slower if seconds > LONG_SECONDS else len(batch)
+                )
+            report_phase(self._progress, "embedding", self._written + self._encoded, total)
 
     def _take_pending(self) -> tuple[list[Unindexed], Vectors | None]:
         self._encode_pending()
         vectors = np.concatenate(self._vectors) if len(self._vectors) > 1 else next(iter(self._vectors), None)
         passages = self._pending
         self._written += len(passages)
-        self._pending, self._vectors, self._characters = [], [], 0
+        self._pending, self._vectors, self._encoded, self._characters = [], [], 0, 0
         return passages, vectors
 
     def _collect(self) -> None:
@@ -350,14 +387,16 @@ class Change:
     def finish(self) -> None:
         """Write what is pending, and merge segments if there are too many of them or of deleted passages in them."""
         self._write_rows()
-        fresh = _build_segment(*self._take_pending(), self._config) if self._pending else None
+        passages, vectors = self._take_pending()
+        report_phase(self._progress, "indexing")
+        fresh = _build_segment(passages, vectors, self._config) if passages else None
         self._collect()
         budget = min(max(MERGE_BUDGET, MERGE_SHARE * self._written), MOST_MERGED)
         rows = read_segments(self._connection)
         *full, last = _group(rows[len(rows) - self._flushed :], MOST_MERGED - (fresh.size if fresh else 0))
-        steps = len(full) + 1 if full else None
+        steps = len(full) + 1
         for at, group in enumerate(full):
-            report_phase(self._progress, "writing the index", at, steps)
+            report_phase(self._progress, "indexing", at, steps)
             self._merge(group)
         self._flushed = len(last)
         rows = read_segments(self._connection) if full else rows
@@ -373,7 +412,7 @@ class Change:
         if self._flushed and ours <= budget:
             start = min(start, find_merge_start([*old, ours], budget))
         if fresh or self._flushed or start < len(rows) - 1:
-            report_phase(self._progress, "writing the index", len(full), steps)
+            report_phase(self._progress, "indexing", len(full), steps)
             self._merge(rows[start:], fresh)
 
     def reindex(self, progress: Progress | None) -> None:

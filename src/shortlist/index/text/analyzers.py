@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
 from typing import Any
 
 from shortlist.errors import InputError
+from shortlist.index.text.language_terms import make_expand
+from shortlist.index.text.languages import ENGLISH, ENGLISH_STOP_WORDS
+from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, fold, subwords
 
-DEFAULT = "english-1"
-
-# The 33 words of Lucene's English list.
-_STOP = (
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with"
-)
-STOP_WORDS = frozenset(_STOP.split())
-LONG_WORD = 64  # a word of more characters is neither split nor stemmed nor cached
-CACHED_WORDS = 1 << 18
+DEFAULT = "languages-1"  # of new corpora
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 EMOJI_RANGES = ((0x2300, 0x23FF), (0x2600, 0x27BF), (0x2B00, 0x2BFF), (0x1F000, 0x1FAFF))
@@ -33,15 +26,8 @@ _JOINERS = (0x200C, 0x200D)
 _ASCII_WORDS = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _CJK_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
-_ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 Words = Callable[[str], list[str]]
-Expand = Callable[[str], tuple[str, ...]]
-
-
-def fold(text: str) -> str:
-    """Fold the case of a text and normalize it to NFC, which leaves ASCII as it is."""
-    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
 @cache
@@ -64,31 +50,6 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORDS.findall(text)
     return _unicode_words().findall(unicodedata.normalize("NFC", text))
-
-
-def subwords(word: str) -> list[str]:
-    """The parts of an identifier, with their case: getCustomerProfile, get_customer_profile -> get customer profile.
-
-    Digits are split from three or more letters (HTTPServer2 -> HTTP Server 2) but not from fewer (p53, b12).
-    """
-    if word.isdigit() or (word.isalpha() and (word.islower() or word.istitle() or word.isupper())):
-        return [word]
-    parts: list[str] = []
-    for piece in word.split("_"):
-        split = _ASCII_PARTS.findall(piece) if word.isascii() else _split_case(piece)
-        is_short = word.isascii() and max((len(part) for part in split if part.isalpha()), default=0) < 3
-        parts += [piece] if is_short and len(split) > 1 else split
-    return parts
-
-
-def _split_case(word: str) -> list[str]:
-    cuts = [0, *(at for at in range(1, len(word)) if word[at].isupper() and _starts_part(word, at)), len(word)]
-    return [word[start:end] for start, end in pairwise(cuts) if start < end]
-
-
-def _starts_part(word: str, at: int) -> bool:
-    """Whether a capital letter starts a part: after a lowercase letter, or before one as the last of several."""
-    return word[at - 1].islower() or (word[at - 1].isupper() and word[at + 1 : at + 2].islower())
 
 
 class Analyzer:
@@ -114,6 +75,31 @@ class Analyzer:
         """The terms of one of `words`; none of a stop word."""
         return self._cached_terms(word) if len(word) <= LONG_WORD else self.expand(word)
 
+    @property
+    def detects_languages(self) -> bool:
+        """Whether a text has the terms of its language."""
+        return False
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages in which it analyzes a text."""
+        return (ENGLISH,)
+
+    def bind(self, languages: Iterable[str], rare: Iterable[str] = ()) -> Analyzer:
+        """The analyzer for texts in these languages, such as the queries of a corpus that has them.
+
+        The `rare` ones count only for queries in them.
+        """
+        return self
+
+    def for_query(self, language: str) -> Analyzer:
+        """The analyzer for a query in a language."""
+        return self
+
+    def list_readings(self, word: str) -> list[tuple[str, ...]]:
+        """The terms of a word in each language, if they differ."""
+        return [self.terms_of(word)]
+
     def says_something(self, text: str) -> bool:
         """Whether the text has more than stop words."""
         return any(map(self.terms_of, self.words(text)))
@@ -126,6 +112,44 @@ def stemmer() -> Any:
     return Stemmer.Stemmer("english", 0)
 
 
+class LanguagesAnalyzer(Analyzer):
+    """Has the terms of a word in each of some languages; in English those of `english-1`."""
+
+    def __init__(self, name: str, languages: tuple[str, ...] = (ENGLISH,), rare: tuple[str, ...] = ()) -> None:
+        self._languages, self._rare = languages, rare
+        self._expands = [make_expand(language, _expand_english) for language in languages]
+        expand = self._expands[0] if len(languages) == 1 else self._expand_in_all
+        super().__init__(name, words, expand, keeps_lone_stop_words=True)
+
+    def __reduce__(self) -> Any:
+        return _bind, (self.name, self._languages, self._rare)
+
+    @property
+    def detects_languages(self) -> bool:
+        return True
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return self._languages
+
+    def bind(self, languages: Iterable[str], rare: Iterable[str] = ()) -> Analyzer:
+        return _bind(self.name, tuple(languages) or (ENGLISH,), tuple(rare))
+
+    def for_query(self, language: str) -> Analyzer:
+        return _bind(self.name, (*self._languages, language), ()) if language in self._rare else self
+
+    def list_readings(self, word: str) -> list[tuple[str, ...]]:
+        return list(dict.fromkeys(terms for expand in self._expands if (terms := expand(word)))) or [()]
+
+    def _expand_in_all(self, word: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(term for expand in self._expands for term in expand(word)))
+
+
+@cache
+def _bind(name: str, languages: tuple[str, ...], rare: tuple[str, ...]) -> Analyzer:
+    return LanguagesAnalyzer(name, languages, rare)
+
+
 def is_plain_word(word: str) -> bool:
     """Whether the only term of a word, in any script, is its folded stem."""
     has_one_case = word.islower() or word.istitle() or word.isupper()
@@ -133,7 +157,7 @@ def is_plain_word(word: str) -> bool:
 
 
 def _stem(word: str) -> tuple[str, ...]:
-    return () if word in STOP_WORDS else (stemmer().stemWord(word),)
+    return () if word in ENGLISH_STOP_WORDS else (stemmer().stemWord(word),)
 
 
 def _expand_cjk(word: str, expand: Expand) -> tuple[str, ...]:
@@ -187,14 +211,16 @@ def _find_words_of_any_script(text: str) -> list[str]:
     return [part for word in words(fold(text)) for part in re.split("[_'’]+", word) if part]
 
 
-_ANALYZERS = (
+_ANALYZERS: tuple[Analyzer, ...] = (
+    # the terms of each text's language
+    LanguagesAnalyzer("languages-1"),
     Analyzer("english-1", words, _expand_english, keeps_lone_stop_words=True),
     # the tokens of bm25s.tokenize(text, stopwords="en", stemmer=Stemmer("english"))
     Analyzer("bm25s-english-1", _find_lowercase(r"(?u)\b\w\w+\b"), _stem),
     # the same for plain words; identifiers and CJK can be found by their parts
     Analyzer("bm25s-names-1", re.compile(r"(?u)\b\w\w+\b").findall, _expand_names),
     # words of two or more characters, without stop words, not stemmed
-    Analyzer("words-1", _find_lowercase(r"(?u)\w\w+"), lambda word: () if word in STOP_WORDS else (word,)),
+    Analyzer("words-1", _find_lowercase(r"(?u)\w\w+"), lambda word: () if word in ENGLISH_STOP_WORDS else (word,)),
     # [a-z0-9]+ and nothing else
     Analyzer("alphanumeric-1", _find_alphanumeric, lambda word: (word,)),
     # the same for ASCII; also words of every other script, CJK by bigrams
@@ -212,6 +238,11 @@ def get_analyzer(name: str = DEFAULT) -> Analyzer:
 
 _FNV_OFFSET = 14695981039346656037
 _64_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+def language_term(code: str) -> str:
+    """The term of all passages in a language other than English. No word has it."""
+    return f"\0{code}"
 
 
 @lru_cache(maxsize=CACHED_WORDS)

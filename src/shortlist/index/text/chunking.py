@@ -2,7 +2,8 @@
 
 Tools and plain texts are indexed whole. Files, pages and rows are split into overlapping windows. Skills and packages
 are split into their first paragraph, which describes them, and the windows of the rest. A window of a text with
-headings carries those of its section.
+headings carries those of its section, and the term or the table header of the entry in which it begins. A window of
+source code carries the name of its function or class.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from typing import NamedTuple
 
 from shortlist._limits import CHUNK_OVERLAP, CHUNK_SIZE
 from shortlist.documents import Document
+from shortlist.index.text.code_process import request_sections
+from shortlist.index.text.entries import Entries, Entry, find_entries
+from shortlist.index.text.headings import CONTINUED, SEPARATOR, heading_paths
 
 CHUNKED_KINDS = frozenset({"file", "page", "row"})
 LED_KINDS = frozenset({"skill", "package"})
 
-# Files whose text has Markdown headings, because they are Markdown or are converted to it.
-WITH_HEADINGS = frozenset({".md", ".markdown", ".docx", ".html", ".htm", ".xhtml"})
-LONGEST_HEADING = 120
-
 _SENTENCE_END = re.compile(r"[.!?…。！？]['\"”’)\]]*\s+|\n{2,}")
+NO_ENTRIES = Entries()
+
 _SPACE = re.compile(r"\s+")
-_HEADING_OR_FENCE = re.compile(r"^ {0,3}(?:(#{1,6})[ \t]+(\S.*)|(`{3,}(?=[^`\n]*$)|~{3,}))", re.MULTILINE)
 
 
 class Piece(NamedTuple):
@@ -38,54 +39,74 @@ class Piece(NamedTuple):
 def split(document: Document, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERLAP) -> list[Piece]:
     content = document.content
     spans: list[tuple[int, int]] = []
-    if document.kind in CHUNKED_KINDS:
-        spans = windows(content, size, overlap)
+    starts: list[int] = []
+    paths, entries = [""], Entries()
+    if document.kind in CHUNKED_KINDS and len(content) > size:
+        if pieces := _split_code(document, size, overlap):
+            return pieces
+        starts, paths = heading_paths(content, document.source)
+        entries = find_entries(content, document.source, frozenset(starts))
+        spans = windows(content, size, overlap, entries)
     elif document.kind in LED_KINDS and (lead := content.find("\n\n")) > 0:
         rest = windows(content[lead:], size, overlap)
         spans = [(0, lead), *((start + lead, end + lead) for start, end in rest)]
     if len(spans) < 2:
         return [Piece(document.locator)]
-    has_headings = PurePath(document.source).suffix.lower() in WITH_HEADINGS
-    starts, paths = heading_paths(content) if has_headings else ([], [""])
-    return [
-        Piece(f"{document.locator};offset={start}", content[start:end], paths[bisect_right(starts, start)])
-        for start, end in spans
-    ]
+    pieces = []
+    for start, end in spans:
+        begin = _skip_space(content, start)
+        labels = [f"{one.label}{CONTINUED}" for one in entries.find_around(begin) if _needs_label(one, begin)]
+        context = SEPARATOR.join(filter(None, [paths[bisect_right(starts, start)], *labels]))
+        pieces.append(Piece(f"{document.locator};offset={start}", content[start:end], context))
+    return pieces
 
 
-def heading_paths(text: str) -> tuple[list[int], list[str]]:
-    """The start of each heading, and the path of headings before the first and from each on: "Guide > Install"."""
-    starts, paths = [], [""]
-    path: list[tuple[int, str]] = []
-    fence = ""
-    for match in _HEADING_OR_FENCE.finditer(text):
-        marks, heading, fence_here = match.groups()
-        if fence_here:
-            fence = fence_here if not fence else "" if fence_here.startswith(fence) else fence
-        elif not fence:
-            path = [above for above in path if above[0] < len(marks)]
-            path.append((len(marks), heading[:LONGEST_HEADING].rstrip().rstrip("#").rstrip()))
-            starts.append(match.start())
-            paths.append(" > ".join(name for _, name in path))
-    return starts, paths
+def _needs_label(entry: Entry, start: int) -> bool:
+    """Whether a passage that begins there, inside of an entry, lacks its label."""
+    return bool(entry.label) and (entry.is_row or start >= entry.start + len(entry.label))
 
 
-def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
+def _split_code(document: Document, size: int, overlap: int) -> list[Piece]:
+    """The functions and classes of source code, with their lines; empty for everything else."""
+    content = document.content
+    suffix = PurePath(document.source).suffix.lower()
+    sections = request_sections(content, suffix, size) if document.kind == "file" else []
+    pieces, line, at = [], 1, 0
+    for section in sections:
+        for start, end in windows(content[section.start : section.end], size, overlap):
+            start, end = start + section.start, end + section.start
+            line += content.count("\n", at, start) if start >= at else -content.count("\n", start, at)
+            at = start
+            place = f"line={line}-{line + content.count(chr(10), start, end)};offset={start}"
+            locator = place if document.locator == "whole" else f"{document.locator};{place}"
+            pieces.append(Piece(locator, content[start:end], section.name))
+    return pieces
+
+
+def windows(text: str, size: int, overlap: int, entries: Entries = NO_ENTRIES) -> list[tuple[int, int]]:
     """Overlapping spans that cover all the text except space, cut at the end of a sentence or word where possible.
 
-    No span contains another: each starts and ends after the one before it.
+    No span contains another: each starts and ends after the one before it. An entry is cut only if it is long. A span
+    that begins with an entry does not overlap with the one before it, and begins with the space before its first line.
     """
     spans: list[tuple[int, int]] = []
     start = _skip_space(text, 0)
     while start < len(text):
         end = len(text) if len(text) - start <= size else _find_cut(text, start + size // 2, start + size)
+        end = next((one.start for one in entries.find_around(end) if one.start > start + size // 2), end)
         stop = start + len(text[start:end].rstrip())
         if stop > (spans[-1][1] if spans else start):
             spans.append((start, stop))
         if end >= len(text):
             break
         following = _skip_space(text, _find_word_start(text, end - overlap, end))
+        begin = _skip_space(text, end)
+        if any(begin == _skip_space(text, one.start) for one in entries.find_around(begin)):
+            following = begin
+        elif inside := [one for one in entries.find_around(following) if one.start < following]:
+            following = _skip_space(text, inside[0].end) if inside[0].end <= end else _find_line(text, following, end)
         start = following if following > start else _skip_space(text, end)
+        start = _find_indentation(text, start) if entries else start
     return spans
 
 
@@ -104,6 +125,17 @@ def _find_word_start(text: str, low: int, high: int) -> int:
         if space and space.end() < high:
             return space.end()
     return low
+
+
+def _find_line(text: str, low: int, high: int) -> int:
+    """The start of the first line that begins in low..high, or low if none does."""
+    return text.find("\n", low - 1, high - 1) + 1 or low
+
+
+def _find_indentation(text: str, at: int) -> int:
+    """The start of the line, if only space precedes that place in it."""
+    start = text.rfind("\n", 0, at) + 1
+    return at if text[start:at].strip() else start
 
 
 def _skip_space(text: str, at: int) -> int:
