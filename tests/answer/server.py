@@ -59,6 +59,7 @@ class ScriptedServer(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.paths: list[str] = []
+        self.headers: list[dict[str, str]] = []
 
     @property
     def url(self) -> str:
@@ -73,6 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(json.loads(self.rfile.read(length)))
         self.server.keys.append(self.headers["Authorization"])
         self.server.paths.append(self.path)
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         now = self.server.script.pop(0)
         time.sleep(now.waits)
         if now.hangs_up:

@@ -139,10 +139,10 @@ def test_b8_neighbors_are_shown_with_their_own_relevance_to_the_question(tmp_pat
         [("get_neighbors", {"source": "house.txt", "locator": "whole", "after": 3})],
         "In 1950 [house.txt:whole;offset=0].",
     )
-    shown = agent_ask(corpus, question, llm, k=1, threshold=2.0).evidence
+    shown = agent_ask(corpus, question, llm, k=1, min_relevance=1.0).evidence
     assert sorted(item.locator for item in shown) == sorted(offsets)
     with open_states([corpus]) as states:
-        expected = {hit.locator: hit.score for hit in gather(states, question, k=9, threshold=-1.0).hits}
+        expected = {hit.locator: hit.score for hit in gather(states, question, k=9, min_relevance=None).hits}
     assert {item.locator: item.score for item in shown} == expected
     assert max(expected.values()) > EVIDENCE_THRESHOLD
 

@@ -83,6 +83,16 @@ def test_a_streamed_sentence_is_assessed_once(asking: Any, monkeypatch: pytest.M
     streamed: list[str] = []
     llm = ScriptedLLM(" ".join(sentences))
     question = "Who founded the company?"
-    answer: Answer = asking({"a.md": PASSAGE}, question, llm, threshold=0.0, on_text=streamed.append)
+    answer: Answer = asking({"a.md": PASSAGE}, question, llm, min_relevance=0.0, on_text=streamed.append)
     assert len(streamed) == len(answer.sentences) == 2
     assert sorted(assessed) == sorted(one.replace("[a.md:whole]", "") for one in sentences)
+
+
+def test_a_table_is_passed_on_once_all_of_it_is_verified() -> None:
+    rows = "| Moons | Number |\n|---|---|\n| Mars | two [moons.txt:whole] |\n| Found | 1877 [moons.txt:whole] |"
+    for reply, expected in ((f"{rows}\n\nYes.", [rows]), (rows.replace("1877", "1878") + "\n\nYes.", [])):
+        streamed: list[str] = []
+        stream = AnswerStream(Verifier(EVIDENCE), streamed.append)
+        for at in range(0, len(reply), 3):
+            stream.add(reply[at : at + 3])
+        assert streamed == expected

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from shortlist import (
     agent_ask,
     ask,
 )
+from shortlist.answer import verification
+from shortlist.answer.extractive.extract import Extract, Quote
 from shortlist.protocols import Messages
 
 MOONS = {
@@ -103,7 +107,7 @@ def test_b11_an_answer_that_breaks_off_with_nothing_verified_is_an_error(heard: 
 
 def test_several_corpora_can_be_asked_together() -> None:
     corpora = [shortlist.build({name: text}, name=name, in_memory=True) for name, text in MOONS.items()]
-    answer = ask(corpora, "Who discovered the moons of Mars?", threshold=0.0)
+    answer = ask(corpora, "Who discovered the moons of Mars?", min_relevance=0.0)
     assert "Asaph Hall. [mars.txt:whole]" in answer.text
     assert {item.corpus for item in answer.evidence} == set(MOONS)
 
@@ -112,3 +116,35 @@ def test_several_corpora_can_be_asked_together() -> None:
 
 
 # The agent
+
+
+def test_the_confidence_in_an_answer_of_a_model_is_that_in_its_least_certain_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def rate(claim: str, cited: Any) -> float:
+        return 0.9 if "Hall" in claim else 0.4
+
+    monkeypatch.setattr(verification, "load_judge", lambda: SimpleNamespace(rate_claim=rate))
+    reply = "Two moons orbit Mars [mars.txt]. Asaph Hall found them in 1877 [mars.txt]. Mars has two moons [mars.txt]."
+    answer = ask(MOONS, "How many moons does Mars have?", ScriptedLLM(reply))
+    assert [claim.confidence for claim in answer.sentences] == [0.4, 0.9, 1.0]
+    assert answer.confidence == 0.4
+    assert ask(MOONS, "How many moons does Mars have?", ScriptedLLM(REFUSAL)).confidence == 0.0
+
+
+def test_what_was_asked_for_is_marked_in_the_text_of_an_extracted_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def extract(question: Any, evidence: Any, *_: Any, **__: Any) -> Extract:
+        text = evidence[0].text
+        first, second = text.split(". ")
+        at = second.index("1877")
+        quotes = [
+            Quote(evidence[0], f"{first}.", (0, len(first) + 1)),
+            Quote(evidence[0], second, (len(first) + 2, len(text)), (at, at + 4)),
+        ]
+        return Extract(quotes, "Because.", 0.8)
+
+    monkeypatch.setattr(sys.modules["shortlist.answer.ask"], "extract", extract)
+    answer = ask({"mars.txt": MOONS["mars.txt"]}, "When were the moons of Mars discovered?")
+    assert answer.span is not None
+    assert answer.text[slice(*answer.span)] == "1877"
+    assert [answer.confidence, *(claim.confidence for claim in answer.sentences)] == [0.8, 0.8, 0.8]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import REFUSAL, Evidence
-from shortlist.answer.citations import CitationCatalog
+from shortlist import REFUSAL, Answer, Evidence
+from shortlist.answer.citations import CitationCatalog, CitationNumbers, number_citations
 from shortlist.answer.evidence import EvidenceList
 from shortlist.answer.verification import verify
-from shortlist.results import Claim
+from shortlist.results import Citation, Claim
 
 PASSAGES = [
     ("/home/ann/docs/moons.txt", "whole", "Mars has two moons. They were discovered in 1877 by “Asaph” Hall."),
@@ -153,3 +153,34 @@ def test_any_name_and_locator_that_is_shown_can_be_cited(source: str, locator: s
     (item,) = shown([(source, locator, "Water is wet.")])
     checked = verify(f"Water is wet {item.marker}.", [item])
     assert [citation.number for claim in checked.claims for citation in claim.citations] == [1]
+
+
+def test_short_citations_are_numbered_by_what_is_cited_first_also_while_the_text_is_written() -> None:
+    def cite(number: int, name: str, *places: tuple[int, int]) -> Citation:
+        return Citation(number, f"[{name}]", name, "whole", (), places)
+
+    first = Claim("It is 5 [b:whole] and [a:whole].", (cite(1, "a", (22, 31)), cite(3, "b", (8, 17))))
+    second = Claim("It cites [a:whole] and the list [list:whole].", (cite(1, "a", (9, 18)), cite(0, "list", (32, 44))))
+    text = f"{first.text}\n{second.text}"
+    answer = Answer("?", text, [first, second], [], refused=False, reason="", by="llm", span=(6, 7))
+    short = number_citations(answer)
+    assert answer.cited == [3, 1, 0]
+    assert short.text == "It is 5 [1] and [2].\nIt cites [2] and the list [list:whole]."
+    assert short.span == (6, 7)
+    for claim in short.sentences:
+        assert all(claim.text[slice(*one.places[0])] == one.marker for one in claim.citations if one.number)
+    numbers = CitationNumbers()
+    for name in ("a", "b"):
+        numbers.add(Evidence(1, name, name, "whole", "", 0.5))
+    assert "".join(map(numbers.shorten, (f"{first.text}\n", second.text))) == short.text
+
+
+def test_the_part_that_was_asked_for_moves_with_the_citations_before_it() -> None:
+    cited = (Citation(1, "[a:whole]", "a", "whole", (), ((3, 12),)),)
+    claims = [Claim(f"{text} [a:whole]", cited) for text in ("He", "41")]
+    text = " ".join(claim.text for claim in claims)
+    at = text.index("41")
+    short = number_citations(Answer("?", text, claims, [], refused=False, reason="", by="extract", span=(at, at + 2)))
+    assert short.text == "He [1] 41 [1]"
+    assert short.span is not None
+    assert short.text[slice(*short.span)] == "41"

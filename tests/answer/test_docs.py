@@ -10,7 +10,8 @@ from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
 from shortlist.answer.claims.assessment import AGAINST_RULES, SUPPORTED_FROM
 from shortlist.answer.evidence import K
-from shortlist.answer.extractive.extract import ANSWER_FROM, JUDGED_FROM, WEIGHTS
+from shortlist.answer.extractive.extract import ANSWER_FROM, READ_FROM, WEIGHTS
+from shortlist.answer.extractive.unit_choice import READ
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.retrieval.agent_actions import MOST_NEIGHBORS
 from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
@@ -22,7 +23,7 @@ PAGE = " ".join(read_page("guides/answers.md").split())
 def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
     names: dict[str, Any] = {}
-    assert run_blocks(read_page("guides/answers.md"), names) == 5
+    assert run_blocks(read_page("guides/answers.md"), names) == 6
     names["corpus"].close()
 
 
@@ -31,10 +32,11 @@ def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPat
     [
         f"`{REFUSAL}`",
         f"The `k` ({K}) passages",
-        f"`threshold` ({EVIDENCE_THRESHOLD})",
+        f"`min_relevance` ({EVIDENCE_THRESHOLD})",
         f"`max_steps` ({MAX_STEPS})",
         f"`window_turns` ({WINDOW_TURNS})",
-        f"({ANSWER_FROM} by rules, {JUDGED_FROM} with the model)",
+        f"({ANSWER_FROM} by rules, {READ_FROM} with the model)",
+        f"the {READ} best units",
         f"(below {SUPPORTED_FROM}), and keep one that only lacks words (from {AGAINST_RULES})",
         f"with {len(WEIGHTS)} weights",
         f"up to {MOST_NEIGHBORS} passages before and after",

@@ -17,7 +17,9 @@ from shortlist import (
     ScriptedLLM,
     ask,
 )
-from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD
+from shortlist.errors import InputError
+from shortlist.results import MinRelevance
+from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD, KEYWORD_EVIDENCE_THRESHOLD
 from tests.answer.test_ask import LAMPS, MOONS
 
 
@@ -55,15 +57,15 @@ def test_b5_passages_are_shown_by_relevance_from_the_threshold_on_four_at_most(a
     assert list(relevances) == ["0.txt", "1.txt", "2.txt", "3.txt", "4.txt"]
     llm = ScriptedLLM(*[REFUSAL] * 4)
     least = relevances["2.txt"]
-    shown = {item.source: item.score for item in ask(angles, "something", llm, threshold=least).evidence}
+    shown = {item.source: item.score for item in ask(angles, "something", llm, min_relevance=least).evidence}
     assert "0.txt" in shown
     assert "4.txt" not in shown
     assert shown.items() <= relevances.items()
     assert list(shown) == list(relevances)[: len(shown)]
     assert min(shown.values()) >= least
-    assert len(ask(angles, "something", llm, threshold=0.0).evidence) == 4
-    assert len(ask(angles, "something", llm, threshold=0.0, k=2).evidence) == 2
-    assert len(ask(angles, "something", llm, threshold=relevances["2.txt"]).evidence) == 3
+    assert len(ask(angles, "something", llm, min_relevance=0.0).evidence) == 4
+    assert len(ask(angles, "something", llm, min_relevance=0.0, k=2).evidence) == 2
+    assert len(ask(angles, "something", llm, min_relevance=relevances["2.txt"]).evidence) == 3
 
 
 @pytest.mark.parametrize("embedder", ["default", "light", far])
@@ -83,19 +85,61 @@ def test_passages_with_all_words_of_a_question_differ_in_relevance_and_are_liste
     assert EVIDENCE_THRESHOLD <= scores[-1] < scores[0] < 1
 
 
+def test_with_keywords_alone_one_passage_needs_more_than_a_word_of_the_question() -> None:
+    texts = {
+        "hall": "The lamp in the hall is green, and Anna Berg made it in the spring of that year.",
+        "attic": "The chair in the attic is old. Nobody knows who made it.",
+        "barn": "The plough in the barn was sold to a farmer.",
+    }
+    few = shortlist.build(texts, in_memory=True, embedder="none")
+    texts |= {f"shelf {number}": f"Book number {number} is on the shelf with other books." for number in range(100)}
+    corpus = shortlist.build(texts, in_memory=True, embedder="none")
+    unrelated = "Which vitamins of green vegetables protect the liver from cancer?"
+    answer = ask(corpus, unrelated)
+    assert (answer.by, answer.evidence) == ("gate", [])
+    assert answer.reason.startswith("No passage is relevant enough: the best is hall with 0.")
+    assert [item.source for item in ask(corpus, unrelated, min_relevance=EVIDENCE_THRESHOLD).evidence] == ["hall"]
+    shown = ask(corpus, "Who made the green lamp in the hall?").evidence
+    assert shown[0].source == "hall"
+    assert shown[0].score >= KEYWORD_EVIDENCE_THRESHOLD
+    corpus.set_threshold("auto", 0.2)
+    assert ask(corpus, unrelated).evidence
+    assert ask(few, unrelated).evidence  # in a few passages it is not known which words are rare
+
+
 def test_when_nothing_clears_the_threshold_the_model_is_not_asked(angles: Corpus) -> None:
     llm = ScriptedLLM()
-    answer = ask(angles, "something", llm, threshold=0.95)
+    answer = ask(angles, "something", llm, min_relevance=0.95)
     assert (answer.text, answer.refused, answer.by, answer.evidence, llm.heard) == (REFUSAL, True, "gate", [], [])
     best = read_relevances(angles, "something")["0.txt"]
     assert answer.reason == f"No passage is relevant enough: the best is 0.txt with {best:.3f}."
+
+
+def test_min_relevance_is_a_number_from_0_to_1_auto_or_none(angles: Corpus) -> None:
+    relevances = read_relevances(angles, "something")
+    llm = ScriptedLLM(*[REFUSAL] * 4)
+    shown = ask(angles, "something", llm, k=9).evidence
+    assert ask(angles, "something", llm, k=9, min_relevance="auto").evidence == shown
+    assert len(shown) == sum(value >= EVIDENCE_THRESHOLD for value in relevances.values()) < 5
+    assert len(ask(angles, "something", llm, k=9, min_relevance=None).evidence) == 5
+    with pytest.raises(InputError, match=r"from 0 to 1, 'auto' or None, not 1\.5"):
+        ask(angles, "something", llm, min_relevance=1.5)
+
+
+def test_the_former_name_of_min_relevance_warns_and_means_the_same(angles: Corpus) -> None:
+    old: Any = ask
+    pairs: list[tuple[float | None, MinRelevance]] = [(0.0, 0.0), (None, "auto"), (2.0, 1.0), (-1.0, 0.0)]
+    for former, now in pairs:
+        with pytest.deprecated_call(match="threshold is deprecated. Use min_relevance."):
+            answer = old(angles, "something", ScriptedLLM(REFUSAL), k=9, threshold=former)
+        assert answer.evidence == ask(angles, "something", ScriptedLLM(REFUSAL), k=9, min_relevance=now).evidence
 
 
 def test_a_calibrated_threshold_takes_the_place_of_the_built_in_one(angles: Corpus) -> None:
     best, second, *_ = read_relevances(angles, "something").values()
     angles.set_threshold("auto", best)
     assert [item.source for item in ask(angles, "something", ScriptedLLM(REFUSAL)).evidence] == ["0.txt"]
-    assert len(ask(angles, "something", ScriptedLLM(REFUSAL), threshold=second).evidence) == 2
+    assert len(ask(angles, "something", ScriptedLLM(REFUSAL), min_relevance=second).evidence) == 2
 
 
 @pytest.mark.parametrize("embedder", ["default", "light", "none"])
@@ -108,7 +152,7 @@ def test_a_question_of_something_else_is_refused_by_every_embedder_and_one_of_th
 
 def test_a_long_text_is_shown_where_the_words_of_the_question_stand() -> None:
     text = "Filler about nothing at all. " * 400 + "The keeper of the lighthouse was Mrs Dunn. " + "More filler. " * 400
-    answer = ask([text], "Who was the keeper of the lighthouse?", threshold=0.0)
+    answer = ask([text], "Who was the keeper of the lighthouse?", min_relevance=0.0)
     (item,) = answer.evidence
     assert item.locator.startswith("whole;offset=")
     assert text.startswith(item.text, int(item.locator.rpartition("=")[2]))

@@ -102,3 +102,20 @@ def test_without_a_turn_before_it_no_question_refers_to_one() -> None:
 
 def test_letters_that_become_two_in_lower_case_are_read_as_one() -> None:
     assert find_reference("Where are İİİ, İzmir and İ?") == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "reference"),
+    [
+        ("为什么？", "clear"),
+        ("Und in Berlin?", "unclear"),
+        ("那么价格呢？", "unclear"),
+        ("А в Москве?", "unclear"),
+        ("Wann wurde die Firma gegründet?", "none"),
+        ("¿Cuánto cuesta el envío a Francia?", "none"),
+        ("公司什么时候成立？", "none"),
+        ("Когда была основана компания?", "none"),
+    ],
+)
+def test_openers_and_short_questions_refer_back_in_other_languages(question: str, reference: str) -> None:
+    assert find_reference(question) == reference

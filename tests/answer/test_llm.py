@@ -250,3 +250,37 @@ def test_a_script_says_its_replies_in_order_and_then_that_it_has_ended() -> None
 def test_usage_is_summed_over_calls() -> None:
     one = Reply("", usage={"prompt_tokens": 2, "total_tokens": 3})
     assert add_usage(add_usage({}, one), one) == {"calls": 2, "prompt_tokens": 4, "total_tokens": 6}
+
+
+# The part of the address that each provider documents for its compatible endpoint, and what the guide says about it.
+RECIPES = {
+    "OpenAI": "/v1",
+    "Anthropic": "/v1",
+    "Gemini": "/v1beta/openai",
+    "Azure": "/openai/deployments/small?api-version=2024-10-21",
+    "Azure, without a version": "/openai/v1",
+    "Ollama": "/v1",
+    "vLLM": "/v1",
+    "llama.cpp": "/v1",
+    "LiteLLM": "/v1",
+}
+
+
+@pytest.mark.parametrize("provider", RECIPES)
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_each_provider_of_the_guide_gets_path_key_and_body_that_its_endpoint_takes(
+    provider: str, is_streamed: bool
+) -> None:
+    base, _, query = RECIPES[provider].partition("?")
+    with serving(streamed("The sky.") if is_streamed else completion("The sky.")) as server:
+        chat = model(f"{server.url.removesuffix('/v1')}{RECIPES[provider]}")
+        reply = chat.stream(ASKED, lambda text: None) if is_streamed else chat.complete(ASKED)
+    assert reply.text == "The sky."
+    assert server.paths == [f"{base}/chat/completions{'?' * bool(query)}{query}"]
+    (headers,) = server.headers
+    keys = {name: headers[name] for name in ("authorization", "api-key") if name in headers}
+    assert keys == ({"api-key": "sk-secret"} if query else {"authorization": "Bearer sk-secret"})
+    assert headers["content-type"] == "application/json"
+    body = server.asked[0]
+    streaming = {"stream": True, "stream_options": {"include_usage": True}} if is_streamed else {}
+    assert body == {"model": "small", "messages": ASKED, "temperature": 0.0} | streaming

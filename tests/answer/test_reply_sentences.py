@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shortlist import Evidence
 from shortlist.answer.citations import CitationCatalog
-from shortlist.answer.reply_sentences import join_lists, render_sentence, split_reply, strip_sentence
+from shortlist.answer.reply_sentences import join_blocks, render_sentence, split_reply, strip_sentence
 
 ITEM = Evidence(1, "a.txt", "a.txt", "whole", "Mars has two moons.", 1.0)
 
@@ -12,7 +12,22 @@ ITEM = Evidence(1, "a.txt", "a.txt", "whole", "Mars has two moons.", 1.0)
 def test_a_list_with_one_citation_at_its_end_is_one_sentence() -> None:
     sentences = list(split_reply("It has:\n- Phobos\n- Deimos [a.txt:whole]\n\nThat is all.", CitationCatalog([ITEM])))
     assert [one.bare.strip() for one in sentences] == ["It has:", "- Phobos", "- Deimos", "That is all."]
-    assert [one.items for one in join_lists(sentences)] == [(), ("- Phobos", "- Deimos "), ()]
+    assert [[one.items for one in block] for block in join_blocks(sentences)] == [
+        [()],
+        [("- Phobos", "- Deimos ")],
+        [()],
+    ]
+
+
+def test_the_items_and_rows_of_lists_and_tables_are_blocks_by_line() -> None:
+    reply = (
+        "It has [a.txt]:\n- Phobos. It is big [a.txt].\n- Deimos [a.txt].\n\n"
+        "| Moon | Size |\n|---|---|\n| Phobos | It is. Big [a.txt] |\n| Deimos | small [a.txt] |\nThat is all."
+    )
+    blocks = list(join_blocks(list(split_reply(reply, CitationCatalog([ITEM])))))
+    assert [len(block) for block in blocks] == [1, 2, 2, 1]
+    assert blocks[1][0].items == ("- Phobos.", "It is big .")
+    assert blocks[2][0].items == ("| Moon | Size |\n|---|---|\n| Phobos | It is.", "Big  |")
 
 
 def test_the_same_sentence_has_the_same_key_wherever_it_is() -> None:

@@ -131,15 +131,28 @@ def test_hostile_lengths_end_soon(piece: str) -> None:
     assert verify(piece * 60_000, EVIDENCE).text == REFUSAL
 
 
-def test_the_headers_of_a_table_stay_with_its_first_row_if_they_are_in_what_it_cites() -> None:
+@pytest.mark.parametrize("is_cited_once", [False, True])
+def test_a_table_stays_or_goes_as_a_whole_with_its_header(is_cited_once: bool) -> None:
     evidence = shown([("/d/prices.md", "whole", "| Plan | Price |\n|---|---|\n| Basic | $5 |\n| Pro | $9 |")])
-    rows = "| Basic | $5 [prices.md] |\n| Pro | $9 [prices.md] |".replace(".md]", ".md:whole]")
-    head = "| Plan | Price |\n|:---|---|\n"
-    checked = verify(f"{head}{rows}", evidence)
-    assert (checked.text, checked.dropped, len(checked.claims)) == (f"{head}{rows}", [], 2)
-    other = verify(f"| Plan | Price in 2031 |\n|---|---|\n{rows}", evidence)
-    assert other.text == rows
-    assert [one.text for one in other.dropped] == ["| Plan | Price in 2031 |\n|---|---|"]
+    first = "" if is_cited_once else " [prices.md:whole]"
+    table = f"| Subscription | Price |\n|:---|---|\n| Basic | $5{first} |\n| Pro | $9 [prices.md:whole] |"
+    checked = verify(f"They are:\n\n{table}\n\nThat is all.", evidence)
+    assert (checked.text, [one.text for one in checked.dropped]) == (table, ["They are:", "That is all."])
+    assert len(checked.claims) == (1 if is_cited_once else 2)
+    for right, wrong in (("$5", "$6"), ("$9", "$8"), ("Price", "Price in 2031")):
+        other = verify(table.replace(right, wrong), evidence)
+        assert (other.text, [one.text for one in other.dropped]) == (REFUSAL, [table.replace(right, wrong)])
+        assert wrong.removeprefix("Price in ").lstrip("$") in other.dropped[0].missing
+
+
+def test_a_list_whose_items_are_cited_one_by_one_goes_as_a_whole() -> None:
+    item = Evidence(1, "leave.md", "leave.md", "whole", PASSAGE, 1.0, name="Leave")
+    right = "- Ada Byron founded it [leave.md]."
+    found = verify(f"{right}\n- Bob did [leave.md].\n\nAda Byron founded it [leave.md].", [item])
+    assert found.text == "Ada Byron founded it [leave.md:whole]."
+    assert [one.text for one in found.dropped] == [f"{right}\n- Bob did [leave.md]."]
+    assert found.dropped[0].missing == "bob"
+    assert len(verify(f"{right}\n- Bob did [leave.md].", [item], keep_unsupported=True).claims) == 2
 
 
 def test_dropped_sentences_say_what_is_missing_and_where_they_stood() -> None:

@@ -22,9 +22,9 @@ from tokenizers import BertWordPieceTokenizer
 from bench.claims import fold_of, load_folds
 from shortlist.answer.extractive.sentences import split_sentences
 from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
+from shortlist.index.embedders.tokenization import VOCABULARY
 from training.judge import claims
 from training.judge.wordnet import WordNet
-from training.train import VOCABULARY
 
 UNSEEN = "squad2 unseen"  # never trained on
 CLAIMS, QUESTIONS, HEADINGS = 200_000, 90_000, 12_000  # made from Wikipedia and from documentation

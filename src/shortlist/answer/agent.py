@@ -29,7 +29,7 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import Searchable, open_states
 from shortlist.protocols import LLM
-from shortlist.results import Answer
+from shortlist.results import Answer, MinRelevance, accept_threshold
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.filters import Filter
 from shortlist.retrieval.search import open_query
@@ -44,6 +44,7 @@ _SCHEMAS: dict[str, Any] = {tool["function"]["name"]: tool["function"]["paramete
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
+@accept_threshold
 @traced("agent_ask", lambda answer: {"refused": answer.refused, "by": answer.by})
 def agent_ask(
     corpus: Searchable,
@@ -51,7 +52,7 @@ def agent_ask(
     llm: LLM,
     *,
     k: int = K,
-    threshold: float | None = None,
+    min_relevance: MinRelevance = "auto",
     filter: Filter | None = None,
     memory: Memory | None = None,
     on_text: OnText | None = None,
@@ -68,9 +69,9 @@ def agent_ask(
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
     corpora = open_for_question(corpus, question)
-    prepared = prepare_question(corpora, question, k=k, threshold=threshold, filter=filter, memory=memory)
+    prepared = prepare_question(corpora, question, k=k, min_relevance=min_relevance, filter=filter, memory=memory)
     prepared.evidence.announce(on_evidence)
-    tools = _Tools(prepared.corpora, question, k, threshold, filter, prepared.evidence, on_step)
+    tools = _Tools(prepared.corpora, question, k, min_relevance, filter, prepared.evidence, on_step)
     messages = prepared.build_messages(agent=True)
     stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
     usage: dict[str, int] = {}
@@ -101,7 +102,7 @@ class _Tools:
     corpora: list[Corpus]
     question: str
     k: int
-    threshold: float | None
+    min_relevance: MinRelevance
     filter: Filter | None
     shown: EvidenceList
     on_step: OnStep | None
@@ -152,7 +153,7 @@ class _Tools:
     def _retrieve(self, query: str, source: str | None = None) -> str:
         with open_query(self.corpora, str(query), "auto", self.k) as states:
             filter = agent_actions.only(source, self.filter, states)
-            gathered = gather(states, str(query), self.k, self.threshold, filter)
+            gathered = gather(states, str(query), self.k, self.min_relevance, filter)
         return self._show([describe_hit(hit) for hit in gathered.hits], gathered.reason)
 
     def _keyword_search(self, pattern: str, source: str | None = None) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from shortlist.answer.citations import CitationCatalog
-from shortlist.answer.reply_sentences import find_list_end, is_cited_earlier, split_reply
+from shortlist.answer.reply_sentences import find_block_end, split_reply
 from shortlist.answer.verification import VerifiedReply, Verifier
 
 _REPLY_END = re.compile(r"[.!?。！？][\"'”’)]*\s*\Z")
@@ -41,14 +41,14 @@ class AnswerStream:
         return text if self.verifier.verify(text).claims else ""
 
     def _cut(self) -> str:
-        """The reply without its last sentence, which may go on, and without a citation that has only begun."""
+        """The reply without its last sentence, list or table, which may go on, nor a citation that has only begun."""
         reply = "".join(self._pieces)
         before, bracket, inside = reply.rpartition("[")
         catalog = CitationCatalog(self.verifier.evidence)
         sentences = list(split_reply(before if bracket and "]" not in inside else reply, catalog))
-        last = next((at for at in range(len(sentences)) if find_list_end(sentences, at) == len(sentences)), -1)
-        if last < 0 or is_cited_earlier(sentences[last:]):
-            last = len(sentences) - 1  # no list that may have one citation, at its end
+        last = next(
+            (at for at in range(len(sentences)) if find_block_end(sentences, at) == len(sentences)), len(sentences) - 1
+        )
         return "".join(f"{one.gap}{one.as_written}" for one in sentences[: max(last, 0)])
 
     def reset(self) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shortlist._limits import check_canceled, check_length
@@ -15,7 +15,7 @@ from shortlist._telemetry import traced
 from shortlist.answer.answer_stream import AnswerStream
 from shortlist.answer.evidence import EvidenceList, K, gather
 from shortlist.answer.extractive.extract import Extract, extract
-from shortlist.answer.extractive.signals import Question, read_question
+from shortlist.answer.extractive.signals import Question, coverage, read_question
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp, Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
@@ -23,10 +23,16 @@ from shortlist.answer.verification import Verifier, cite
 from shortlist.errors import InputError, LLMError
 from shortlist.index.corpus import Corpus, RemoteCorpus
 from shortlist.index.text.analyzers import Analyzer
+from shortlist.index.text.languages import ENGLISH, detect_language
 from shortlist.library.opening import CorpusState, Searchable, open_corpora
 from shortlist.protocols import LLM, Messages, Reply, StreamingLLM
-from shortlist.results import Answer, Claim, Evidence, Filter
+from shortlist.results import Answer, Claim, Evidence, Filter, MinRelevance, accept_threshold
+from shortlist.retrieval.options import check_min_relevance
 from shortlist.retrieval.search import open_query
+
+# The share of a question's weight in passages of a language from which it is taken for a question in that language,
+# whatever language was detected: short questions do not always tell.
+SAME_LANGUAGE = 0.5
 
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]
@@ -49,6 +55,7 @@ class PreparedQuestion:
         return build_messages(self.text, self.evidence.items, self.history, agent=agent)
 
 
+@accept_threshold
 @traced("ask", lambda answer: {"refused": answer.refused, "by": answer.by})
 def ask(
     corpus: Searchable,
@@ -56,7 +63,7 @@ def ask(
     llm: LLM | None = None,
     *,
     k: int = K,
-    threshold: float | None = None,
+    min_relevance: MinRelevance = "auto",
     filter: Filter | None = None,
     memory: Memory | None = None,
     on_text: OnText | None = None,
@@ -66,11 +73,12 @@ def ask(
 ) -> Answer:
     """Answer a question from a corpus alone: every claim cited and compared with what it cites, or the refusal.
 
-    The `k` best passages that reach `threshold` (see `answer/evidence.py`) are shown to `llm`; if none does, it is not
-    called. Without `llm` the answer is a few sentences of the passages, verbatim, if they answer with a probability of
-    at least `answer_from`; passages with a warning are not quoted. `on_text` is called with each piece of the answer
-    once it is verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not
-    support are dropped; with `keep_unsupported` they stay, and their `support` says so.
+    The `k` best passages whose relevance is at least `min_relevance`, a number from 0 to 1, are shown to `llm`; without
+    any, it is not called. "auto" is the calibrated or built-in threshold of passages, None shows whatever matches.
+    Without `llm` the answer is a few sentences of the passages, verbatim, if they answer with a probability of at least
+    `answer_from`; passages with a warning are not quoted. `on_text` is called with each piece of the answer once it is
+    verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not support are
+    dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
     corpora = open_for_question(corpus, question)
     remote = find_remote(corpora, llm=llm, answer_from=answer_from, keep_unsupported=keep_unsupported or None)
@@ -78,14 +86,14 @@ def ask(
         return remote.ask(
             question,
             k=k,
-            threshold=threshold,
+            min_relevance=min_relevance,
             filter=filter,
             history=list_turns(memory),
             on_text=on_text,
             on_evidence=on_evidence,
         )
     prepared = prepare_question(
-        corpora, question, k=k, threshold=threshold, filter=filter, memory=memory, extracts=llm is None
+        corpora, question, k=k, min_relevance=min_relevance, filter=filter, memory=memory, extracts=llm is None
     )
     prepared.evidence.announce(on_evidence)
     stream = open_stream(prepared, on_text, keep_unsupported=keep_unsupported)
@@ -127,7 +135,7 @@ def prepare_question(
     question: str,
     *,
     k: int = K,
-    threshold: float | None = None,
+    min_relevance: MinRelevance = "auto",
     filter: Filter | None = None,
     memory: Memory | None = None,
     extracts: bool = False,
@@ -136,23 +144,27 @@ def prepare_question(
 
     With `extracts` the answer can be extracted, without a language model.
     """
+    check_min_relevance(min_relevance)
     follow_up = memory.read_follow_up(question) if memory else NO_FOLLOW_UP
-    evidence = EvidenceList()
+    evidence = EvidenceList(corpora)
     reason = "The question is empty."
     readings: list[Question] = []
     with open_query(list(corpora), question, "auto", k) as states:
         if question.strip():
-            gathered = gather(states, question, k, threshold, filter, follow_up)
+            gathered = gather(states, question, k, min_relevance, filter, follow_up)
             evidence.add_hits(gathered.hits)
             reason = gathered.reason
-            readings = _read_questions(states, question, follow_up) if extracts and evidence.items else []
+            if extracts and evidence.items:
+                readings = _read_questions(states, question, follow_up, evidence.items)
         analyzer = states[0].state.lexical.analyzer
     history = memory.history_messages() if memory else []
     return PreparedQuestion(question, list(corpora), evidence, reason, history, analyzer, readings)
 
 
-def _read_questions(states: list[CorpusState], question: str, follow_up: FollowUp) -> list[Question]:
-    """The question as weighted terms, alone and with the turn that it may refer to."""
+def _read_questions(
+    states: list[CorpusState], question: str, follow_up: FollowUp, evidence: Sequence[Evidence]
+) -> list[Question]:
+    """The question as weighted terms for the languages of the passages, alone and with the turn it may refer to."""
     lexical = [one.state.lexical for one in states]
     live = sum(one.live for one in lexical)
 
@@ -160,10 +172,25 @@ def _read_questions(states: list[CorpusState], question: str, follow_up: FollowU
         counts = [one.frequency(terms) for one in lexical]
         return {term: sum(count[term] for count in counts) for term in counts[0]}
 
-    texts = [question]
+    texts = [question, *follow_up.complete]
+    if follow_up.reference == "clear" and follow_up.complete:
+        texts.remove(question)
     if follow_up.reference != "none" and follow_up.last_question:
         texts.append(f"{follow_up.last_question} {question}")
-    return [read_question(text, lexical[0].analyzer, count_passages, live) for text in texts]
+    passages: dict[str, str] = {ENGLISH: ""}
+    for item in evidence:
+        language = detect_language(item.text)
+        passages[language] = f"{passages.get(language, '')}\n{item.name} {item.context} {item.text}"
+
+    def read(text: str, language: str) -> Question:
+        analyzer = lexical[0].analyzer.bind((language,))
+        question = read_question(text, analyzer, count_passages, live, language)
+        asked_in = detect_language(text, language)
+        if asked_in == language or coverage(question, set(analyzer.terms(passages[language]))) >= SAME_LANGUAGE:
+            return question
+        return read_question(text, analyzer, count_passages, live, language, asked_in)
+
+    return [replace(read(text, ENGLISH), readings={code: read(text, code) for code in passages}) for text in texts]
 
 
 def open_stream(prepared: PreparedQuestion, on_text: OnText | None, *, keep_unsupported: bool) -> AnswerStream:
@@ -225,6 +252,7 @@ def verify_answer(
         dropped=verified.dropped,
         usage=usage,
         broke_off=reply.broke_off,
+        confidence=min((claim.confidence for claim in verified.claims), default=0.0),
     )
 
 
@@ -252,11 +280,24 @@ def _extract_answer(prepared: PreparedQuestion, stream: AnswerStream, answer_fro
         )
         if found.sentences:
             break
-    claims = []
+    claims: list[Claim] = []
+    span = None
     for one in found.sentences:
+        if one.marked and span is None:
+            start = sum(len(claim.text) + 1 for claim in claims)
+            span = start + one.marked[0], start + one.marked[1]
         text = f"{one.text} {one.evidence.marker}"
         place = (len(text) - len(one.evidence.marker), len(text))
-        claims.append(Claim(text, (cite(one.evidence, [one.span], [place]),), support="quoted"))
-    text = " ".join(claim.text for claim in claims) or REFUSAL
-    items = prepared.evidence.items
-    return Answer(prepared.text, text, claims, items, refused=not claims, reason=found.reason, by="extract")
+        cited = (cite(one.evidence, [one.span], [place]),)
+        claims.append(Claim(text, cited, support="quoted", confidence=found.confidence))
+    return Answer(
+        question=prepared.text,
+        text=" ".join(claim.text for claim in claims) or REFUSAL,
+        sentences=claims,
+        evidence=prepared.evidence.items,
+        refused=not claims,
+        reason=found.reason,
+        by="extract",
+        confidence=found.confidence if claims else 0.0,
+        span=span,
+    )

@@ -25,18 +25,19 @@ from shortlist.answer.memory import Memory
 from shortlist.errors import LLMError
 from shortlist.library.opening import Searchable
 from shortlist.protocols import LLM, AsyncLLM, AsyncStreamingLLM, Messages, Reply
-from shortlist.results import Answer, Filter
+from shortlist.results import Answer, Filter, MinRelevance, accept_threshold
 
 Value = TypeVar("Value")
 
 
+@accept_threshold
 async def aask(
     corpus: Searchable,
     question: str,
     llm: LLM | AsyncLLM | None = None,
     *,
     k: int = K,
-    threshold: float | None = None,
+    min_relevance: MinRelevance = "auto",
     filter: Filter | None = None,
     memory: Memory | None = None,
     on_text: OnText | None = None,
@@ -57,7 +58,7 @@ async def aask(
             lambda: remote.ask(
                 question,
                 k=k,
-                threshold=threshold,
+                min_relevance=min_relevance,
                 filter=filter,
                 history=list_turns(memory),
                 on_text=show_text,
@@ -69,7 +70,7 @@ async def aask(
             corpora,
             question,
             k=k,
-            threshold=threshold,
+            min_relevance=min_relevance,
             filter=filter,
             memory=memory,
             extracts=llm is None,

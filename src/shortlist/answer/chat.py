@@ -10,14 +10,14 @@ from shortlist.answer.memory import WINDOW_TURNS, Memory
 from shortlist.errors import InputError
 from shortlist.library.opening import Searchable, open_corpora
 from shortlist.protocols import LLM
-from shortlist.results import Answer, Filter
+from shortlist.results import Answer, Filter, MinRelevance
 
 
 class ChatKeywords(TypedDict, total=False):
     """The options of `ask` and, with `agent`, of `agent_ask`; each takes its own."""
 
     k: int
-    threshold: float | None
+    min_relevance: MinRelevance
     filter: Filter | None
     on_evidence: OnEvidence | None
     on_step: OnStep | None
@@ -46,9 +46,10 @@ class Chat:
         self._ask: Any = agent_ask if agent else ask
         self._options = options
 
-    def ask(self, question: str, on_text: OnText | None = None) -> Answer:
+    def ask(self, question: str, on_text: OnText | None = None, on_evidence: OnEvidence | None = None) -> Answer:
         """Answer a question and remember both."""
         options = {"memory": self.memory, "on_text": on_text, **self._options}
+        options |= {"on_evidence": on_evidence} if on_evidence else {}
         answer: Answer = self._ask(self.corpora, question, self.llm, **options)
         self.memory.add(question, answer.text)
         return answer

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from shortlist.results import Evidence
+from shortlist.results import Answer, Citation, Claim, Evidence
 
 LONGEST_MARKER = 500  # characters
 MOST_ENDS = 6  # closing brackets that are tried for an opening one, since names may contain some
@@ -126,6 +127,67 @@ class CitationCatalog:
                 following = _NEXT.search(text, at)
                 at = following.end() if following else len(text)
         return tuple(found)
+
+
+class CitationNumbers:
+    """Short citations for a text while it is written: each passage has the number of its first citation, from 1."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._markers: list[str] = []
+
+    def add(self, item: Evidence) -> None:
+        """A passage that may be cited from now on."""
+        self._markers.append(item.marker)
+
+    def shorten(self, text: str) -> str:
+        """The text with numbers in place of the markers of passages."""
+        if not self._markers:
+            return text
+        pattern = "|".join(map(re.escape, self._markers))
+        return re.sub(
+            pattern, lambda place: f"[{self._numbers.setdefault(place.group(), len(self._numbers) + 1)}]", text
+        )
+
+
+def number_citations(answer: Answer) -> Answer:
+    """The answer with short citations: [1] is what it cites first. Citations of lists of sources stay as they are."""
+    numbers = {number: at for at, number in enumerate((one for one in answer.cited if one), 1)}
+    claims: list[Claim] = []
+    parts: list[str] = []
+    end = shorter = 0
+    span = answer.span
+    for claim in answer.sentences:
+        start = max(end, answer.text.find(claim.text, end))
+        short = _shorten_claim(claim, numbers)
+        parts += [answer.text[end:start], short.text]
+        end = start + len(claim.text)
+        if answer.span and answer.span[0] >= end:
+            shorter += len(claim.text) - len(short.text)
+            span = answer.span[0] - shorter, answer.span[1] - shorter
+        claims.append(short)
+    return replace(answer, text="".join([*parts, answer.text[end:]]), sentences=claims, span=span)
+
+
+def _shorten_claim(claim: Claim, numbers: dict[int, int]) -> Claim:
+    """The claim with short citations. A part of it that was asked for is before its citations."""
+    marked = sorted((place, at) for at, citation in enumerate(claim.citations) for place in citation.places)
+    places: dict[int, list[tuple[int, int]]] = {}
+    text, end = "", 0
+    for (start, stop), at in marked:
+        number = numbers.get(claim.citations[at].number)
+        marker = claim.text[start:stop] if number is None else f"[{number}]"
+        text += claim.text[end:start]
+        places.setdefault(at, []).append((len(text), len(text) + len(marker)))
+        text, end = text + marker, stop
+
+    def shorten(at: int, citation: Citation) -> Citation:
+        number = numbers.get(citation.number)
+        marker = citation.marker if number is None else f"[{number}]"
+        return replace(citation, marker=marker, places=tuple(places.get(at, ())))
+
+    citations = tuple(shorten(at, citation) for at, citation in enumerate(claim.citations))
+    return replace(claim, text=text + claim.text[end:], citations=citations)
 
 
 def _match_locator(text: str, at: int, items: Sequence[Evidence]) -> tuple[list[Evidence], int]:

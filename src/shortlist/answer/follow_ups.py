@@ -1,4 +1,7 @@
-"""Whether a question refers to the turn before it, by its English words: pronouns, openers and what it leaves out."""
+"""Whether a question refers to the turn before it, by its words: pronouns, openers and what it leaves out.
+
+In other languages than English only the openers and the length tell.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from shortlist.answer.extractive import english
+from shortlist.answer.extractive.lexicon import get_lexicon
+from shortlist.index.text.languages import ENGLISH, detect_language
 
 Reference = Literal["none", "unclear", "clear"]
 
@@ -15,7 +20,7 @@ FEW_WORDS = 2  # with meaning of their own, after an opener such as "and"
 FRAGMENT_WORDS = 3  # with meaning of their own, at most, in a text that is no sentence
 
 _FILE = Path(__file__).with_suffix(".toml")
-_OPENER = re.compile(
+OPENER = re.compile(
     r"(?:and|but|or|so|also|then|what about|how about|why not|how so|which (?:ones?|of (?:them|these|those)))\b"
 )
 _DEFINITION = re.compile(r"(?:what|who|where) (?:is|are|was|were|does)\b")
@@ -25,27 +30,44 @@ _IMPERSONAL = re.compile(  # "how long does it take to", "is it true that"
 )
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*|[,;:]")
 
-_WORDS = {name: frozenset(text.split()) for name, text in tomllib.loads(_FILE.read_text("utf-8")).items()}
+WORDS = {name: frozenset(text.split()) for name, text in tomllib.loads(_FILE.read_text("utf-8")).items()}
 _ASKED, _VERBS, _PREPOSITIONS, _CLAUSES, _POSSESSIVES, _DEMONSTRATIVES, _TIMES, _COMPARED = (
-    _WORDS[name]
+    WORDS[name]
     for name in ("asked", "verbs", "prepositions", "clauses", "possessives", "demonstratives", "times", "compared")
 )
-_PRONOUNS = _POSSESSIVES | _WORDS["pronouns"]
-_STARTS = _ASKED | _VERBS | _WORDS["starts"]
-_BEFORE_NOUNS = _VERBS | _PREPOSITIONS | _WORDS["articles"]
+_PRONOUNS = _POSSESSIVES | WORDS["pronouns"]
+_STARTS = _ASKED | _VERBS | WORDS["starts"]
+_BEFORE_NOUNS = _VERBS | _PREPOSITIONS | WORDS["articles"]
 _EMPTY = english.ASKING | english.FUNCTION_WORDS | english.NUMBER_WORDS | english.ORDINALS
-_EMPTY = _EMPTY.union(*(_WORDS[name] for name in _WORDS.keys() - {"times"}))
+_EMPTY = _EMPTY.union(*(WORDS[name] for name in WORDS.keys() - {"times"}))
 
 
 def find_reference(question: str) -> Reference:
     """Whether a question can only be understood with the turn before it ("clear"), without it ("none"), or perhaps."""
+    language = detect_language(question)
+    return _find_english_reference(question) if language == ENGLISH else _find_other_reference(question, language)
+
+
+def _find_other_reference(question: str, language: str) -> Reference:
+    """The same in another language: a question after "and" or "but", or one that is short or refers back, may refer."""
+    lexicon = get_lexicon(language)
+    topics = [word for word in lexicon.list_topics(question) if word.lower() not in lexicon.function_words]
+    idle = lexicon.list_idle(question)
+    topics = [word for word in topics if word.lower() not in idle] if lexicon.is_spaced else topics
+    if not topics:
+        return "clear"
+    has_opener = bool(lexicon.openers.match(lexicon.normalize(question).lstrip()))
+    return "unclear" if has_opener or len(topics) == 1 or lexicon.refers_back(question) else "none"
+
+
+def _find_english_reference(question: str) -> Reference:
     text = question.replace("’", "'").lower()
     as_written = _TOKEN.findall(question)
     words = [word.replace("’", "'").lower() for word in as_written]
     topics = [at for at, word in enumerate(words) if word not in _EMPTY]
     if not topics:
         return "clear"
-    if _OPENER.match(text.strip()):
+    if OPENER.match(text.strip()):
         return "clear" if len(topics) <= FEW_WORDS else "unclear"
     nouns = _find_nouns(as_written, topics)
     found: set[Reference] = {_resolve(words, at, nouns) for at in _find_pronouns(words, nouns, text)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
+from shortlist.answer.complete_questions import complete_question, find_people
 from shortlist.answer.follow_ups import Reference, find_reference
 from shortlist.answer.prompts import REFUSAL
 from shortlist.errors import InputError
@@ -15,11 +16,13 @@ LONGEST_TURN = 4_000  # characters of one message
 
 
 class FollowUp(NamedTuple):
-    """Whether a question refers to the turn before it, the question of that turn, and a hint for retrieval."""
+    """Whether a question refers to the turn before it, the question of that turn, a hint for retrieval, and the
+    complete questions that it may stand for."""
 
     reference: Reference = "none"
     last_question: str = ""
     hint: str = ""
+    complete: tuple[str, ...] = ()
 
 
 NO_FOLLOW_UP = FollowUp()
@@ -60,7 +63,19 @@ class Memory:
 
     def read_follow_up(self, question: str) -> FollowUp:
         """How a question refers to the last turn, and that turn."""
-        return FollowUp(self.find_reference(question), self.last_question, self.retrieval_hint())
+        reference = self.find_reference(question)
+        complete = self._complete(question) if reference != "none" else []
+        return FollowUp(reference, self.last_question, self.retrieval_hint(), tuple(complete))
+
+    def _complete(self, question: str) -> list[str]:
+        """The complete questions that a follow-up may stand for: earlier follow-ups are completed first."""
+        last_question = people = ""
+        for earlier, answer in self._turns:
+            refers = last_question and find_reference(earlier) == "clear"
+            found = complete_question(earlier, last_question, people) if refers else []
+            people = find_people(earlier, answer) or (people if refers else "")
+            last_question = found[0] if found else earlier
+        return complete_question(question, last_question, people)
 
     def retrieval_hint(self) -> str:
         """The last question and the beginning of its answer unless it is the refusal; empty without turns."""

@@ -1,4 +1,4 @@
-"""The sentences of a reply, with placeholders for their citations, and lists that have one citation at their end."""
+"""The sentences of a reply, with placeholders for their citations, and the lists and tables that they belong to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from shortlist.answer.citations import CitationCatalog, Marker
-from shortlist.answer.extractive.sentences import is_abbreviation
+from shortlist.answer.extractive.sentences import CLOSING, END_MARKS, is_abbreviation
+from shortlist.index.text.languages import detect_language
 from shortlist.results import Evidence
 
 LONGEST_REPLY = 50_000  # characters that are read
@@ -20,12 +21,13 @@ _LONG_SPACE = re.compile(r"\s{20,}")
 _PLACEHOLDER = re.compile("\ue000(\\d+)\ue001")  # stands for a citation, by its number in the reply
 _AFTER_SENTENCE = re.compile(
     "(?:(?<=[.!?…])[\"'”’)*_]*(?:\\s*\ue000\\d+\ue001)*\\s+(?=[^\\sa-z\ue000])"
-    "|(?<=[。！？])(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
+    f"|(?<=[{END_MARKS}])[{CLOSING}]*(?:\\s*\ue000\\d+\ue001)*\\s*(?=[^\\s\ue000])"
     "|\\s*\\n\\s*(?!\\s*\ue000))"
 )
 # The mark before an item of a list: its number, after a bullet or the mark of a heading.
 _LIST_MARK = re.compile(r"(?:(?:[-*•>]|#{1,6})\s+)?[*_]{0,2}(\d{1,3}|[a-z]|[ivx]{2,5})[.)][*_]{0,2}(?:\s+|\Z)")
 _ITEM = re.compile(rf"(?:[-*•]\s+|{_LIST_MARK.pattern})(?=\S)")
+_ROW = re.compile(r"\|")
 # The headers of a table and the line below them, which belong to its first row.
 TABLE_HEAD = re.compile(r"\|[^\n\ue000]{0,500}\n[ \t]*\|[|: \t-]{1,500}\n\s*(?=\|)")
 _OPENER = re.compile(
@@ -37,12 +39,12 @@ _OPENER = re.compile(
 
 
 class ReplySentence(NamedTuple):
-    """A sentence of a reply, or a list that has one citation, at its end."""
+    """A sentence of a reply, or a list, a table or a line of them that has one citation, at its end."""
 
     gap: str  # what separates it from the sentence before
     text: str  # with a placeholder for each citation
     markers: Sequence[Marker]  # of the whole reply
-    items: tuple[str, ...] = ()  # of a list with one citation, at its end
+    items: tuple[str, ...] = ()  # the sentences that share one citation, at the end
 
     @property
     def bare(self) -> str:
@@ -80,6 +82,7 @@ def split_reply(reply: str, catalog: CitationCatalog) -> Iterator[ReplySentence]
         pieces += [text[last : marker.start], f"\ue000{number}\ue001"]
         last = marker.end
     whole = "".join([*pieces, text[last:]]).strip()
+    language = detect_language(_PLACEHOLDER.sub("", whole))
     start, gap = 0, ""
     numbers = {0}  # of list items so far
     for match in _AFTER_SENTENCE.finditer(whole):
@@ -90,7 +93,7 @@ def split_reply(reply: str, catalog: CitationCatalog) -> Iterator[ReplySentence]
             mark = _LIST_MARK.fullmatch(whole, start, match.start())
             if mark and _is_next_item(mark.group(1), numbers, begins_line=gap != " "):
                 continue
-            if is_abbreviation(whole, start, match.start()):
+            if is_abbreviation(whole, start, match.start(), language):
                 continue
         yield ReplySentence(gap, whole[start : match.start() + len(match.group().rstrip())], markers)
         breaks = match.group().count("\n")
@@ -99,26 +102,53 @@ def split_reply(reply: str, catalog: CitationCatalog) -> Iterator[ReplySentence]
         yield ReplySentence(gap, whole[start:], markers)
 
 
-def join_lists(sentences: Sequence[ReplySentence]) -> Iterator[ReplySentence]:
-    """The sentences; those of a list with one citation, at its end, are one."""
+def join_blocks(sentences: Sequence[ReplySentence]) -> Iterator[list[ReplySentence]]:
+    """What is supported or removed together: a sentence, or the items of a list, or the rows of a table.
+
+    A list or table with one citation, at its end, is one sentence, and so is a line of it with one, at its end.
+    """
     at = 0
     while at < len(sentences):
-        end = find_list_end(sentences, at)
+        end = find_block_end(sentences, at)
         several = sentences[at:end]
-        if sum(bool(_ITEM.match(one.text)) for one in several) > 1 and not is_cited_earlier(several):
-            text = several[0].text + "".join(f"{one.gap}{one.text}" for one in several[1:])
-            yield several[0]._replace(text=text, items=tuple(one.bare for one in several))
+        lines = _split_lines(several)
+        if len(lines) > 1 and not is_cited_earlier(several):
+            yield [_join(several)]
+        elif len(lines) > 1:
+            yield [one for line in lines for one in (line if is_cited_earlier(line) else [_join(line)])]
         else:
-            yield from several or sentences[at : at + 1]
+            yield from ([one] for one in several or sentences[at : at + 1])
         at = max(end, at + 1)
 
 
-def find_list_end(sentences: Sequence[ReplySentence], start: int) -> int:
-    """Where the list that begins at a sentence ends: at the first line that is not an item; `start` if none begins."""
+def _split_lines(sentences: Sequence[ReplySentence]) -> list[list[ReplySentence]]:
+    lines: list[list[ReplySentence]] = []
+    for one in sentences:
+        if not lines or "\n" in one.gap:
+            lines.append([])
+        lines[-1].append(one)
+    return lines
+
+
+def _join(sentences: Sequence[ReplySentence]) -> ReplySentence:
+    if len(sentences) == 1:
+        return sentences[0]
+    text = sentences[0].text + "".join(f"{one.gap}{one.text}" for one in sentences[1:])
+    return sentences[0]._replace(text=text, items=tuple(one.bare for one in sentences))
+
+
+def find_block_end(sentences: Sequence[ReplySentence], start: int) -> int:
+    """Where the list or table that begins at a sentence ends: at the first line that is no part of it; `start` if none
+    begins."""
+    if start < len(sentences) and sentences[start].text.startswith("|"):
+        pattern, breaks = _ROW, {"\n"}
+    else:
+        pattern, breaks = _ITEM, {"\n", "\n\n"}
     end = start
-    while end < len(sentences) and (
-        _ITEM.match(sentences[end].text) if end == start or "\n" in sentences[end].gap else end > start
-    ):
+    while end < len(sentences):
+        begins_line = end == start or "\n" in sentences[end].gap
+        if begins_line and not ((end == start or sentences[end].gap in breaks) and pattern.match(sentences[end].text)):
+            break
         end += 1
     return end
 

@@ -154,7 +154,7 @@ def test_a_judge_orders_the_best_units_and_decides() -> None:
     def judge(question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         assert question == "How tall is the tower?"
         read.extend(texts)
-        return [0.9 if text.startswith("The tower is old.") else 0.1 for text, _ in texts]
+        return [0.9999 if text.startswith("The tower is old.") else 0.0001 for text, _ in texts]
 
     def extract_with(**options: Any) -> list[str]:
         question = read_question("How tall is the tower?", get_analyzer(), lambda terms: {}, 1)
@@ -162,12 +162,68 @@ def test_a_judge_orders_the_best_units_and_decides() -> None:
         return [quote.text for quote in found.sentences]
 
     assert extract_with(answer_from=0.0) == ["The tower is 90 metres tall."]
-    assert extract_with(rate=judge) == ["The tower is old."]
+    assert extract_with(rate=judge, answer_from=0.0) == ["The tower is old."]
     assert ("The tower is old.", "Tower | The tower is 90 metres tall. | It is red.") in read
-    assert extract_with(rate=judge, answer_from=0.95) == []
+    assert extract_with(rate=judge, answer_from=1.0) == []
 
 
 @given(st.text(max_size=200))
 def test_any_question_has_an_answer_or_the_refusal(question: str) -> None:
     answer = ask(HANDBOOK, question)
     assert answer.refused == (answer.text == REFUSAL) == (not answer.sentences)
+
+
+LEAVE = {
+    "de": "Das Büro öffnet um 8 Uhr. Der Jahresurlaub beträgt 27 Tage. Ines Halloran gründete die Firma 2014 in Otley.",
+    "es": "La oficina abre a las 8. Las vacaciones anuales son 27 días. Ines Halloran fundó la empresa en 2014.",
+    "fr": "Le bureau ouvre à 8 heures. Les congés annuels sont de 27 jours. Ines Halloran a fondé la société en 2014.",
+    "pl": "Biuro otwiera się o 8. Urlop roczny wynosi 27 dni. Ines Halloran założyła firmę w 2014 roku.",
+    "ru": "Офис открывается в 8 часов. Ежегодный отпуск составляет 27 дней. Компания основана в 2014 году.",
+    "zh": "办公室八点开门。员工的年假是27天。公司由伊内斯于2014年创立。",
+    "ja": "オフィスは8時に開きます。年次休暇は27日です。会社は2014年に設立されました。",
+    "ar": "يفتح المكتب في الساعة 8. الإجازة السنوية 27 يوما. تأسست الشركة في عام 2014.",
+    "hi": "कार्यालय 8 बजे खुलता है। वार्षिक छुट्टी 27 दिन है। कंपनी की स्थापना 2014 में हुई।",
+    "th": "สำนักงานเปิดทำการทุกวันจันทร์ถึงวันศุกร์เวลา 8 นาฬิกาและปิดทำการในวันหยุดราชการ "
+    "วันลาพักร้อนประจำปีของพนักงานทุกคนคือ 27 วันและสามารถใช้ได้ตลอดทั้งปี",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("de", "Wie viele Tage Jahresurlaub gibt es?"),
+        ("es", "¿Cuántos días de vacaciones anuales hay?"),
+        ("fr", "Combien de jours de congés annuels y a-t-il ?"),
+        ("pl", "Ile dni wynosi urlop roczny?"),
+        ("ru", "Сколько дней составляет ежегодный отпуск?"),
+        ("zh", "员工的年假有多少天？"),
+        ("ja", "年次休暇は何日ですか。"),
+        ("ar", "كم يوما الإجازة السنوية؟"),
+        ("hi", "वार्षिक छुट्टी कितने दिन है?"),
+        ("th", "วันลาพักร้อนประจำปีของพนักงานคือกี่วัน"),
+    ],
+)
+def test_an_answer_is_extracted_in_the_language_of_the_passage(language: str, question: str) -> None:
+    answer = ask([LEAVE[language]], question)
+    assert "27" in answer.text
+    assert len(answer.sentences[0].text) < len(LEAVE[language])
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [("de", "Wie hoch ist der Mount Everest?"), ("es", "¿Quién pintó la Mona Lisa?"), ("zh", "月球离地球有多远？")],
+)
+def test_another_topic_is_refused_in_any_language(language: str, question: str) -> None:
+    assert ask([LEAVE[language]], question).text == REFUSAL
+
+
+def test_a_question_in_another_language_needs_a_clearly_relevant_passage_with_its_numbers() -> None:
+    def extract_with(score: float, question: str) -> str:
+        analyzer = get_analyzer()
+        read = read_question(question, analyzer, lambda terms: {}, 1, "en", "de")
+        item = Evidence(1, "a", "a", "whole", "Annual leave is 27 days. The office opens at 8.", score)
+        return " ".join(quote.text for quote in extract(read, [item], analyzer).sentences)
+
+    assert extract_with(0.9, "Wie viele Tage Urlaub gibt es?") == "Annual leave is 27 days."
+    assert not extract_with(0.3, "Wie viele Tage Urlaub gibt es?")
+    assert not extract_with(0.9, "Wie viele Tage Urlaub gab es 1999?")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from shortlist.answer.claims.claim_comparison import has_title
 from shortlist.answer.claims.claim_findings import Findings, find_differences
+from shortlist.answer.claims.other_languages import check_claim, find_languages
 from shortlist.answer.claims.quotations import QUOTES, WORD, find_places, find_quotes, is_repeated
 from shortlist.answer.extractive import english
 from shortlist.results import Evidence, Support
@@ -17,6 +18,10 @@ FRAME_WORDS = 6  # words that may be added to a quotation: "The handbook says: .
 # missing, and if the rules find a contradiction in untitled passages. Chosen on fever_symmetric_dev with models that
 # had not seen what they judged, and on claims of our own, where rules find contradictions better than the model.
 SUPPORTED_FROM, AGAINST_RULES, AGAINST_CONTRADICTION = 0.05, 0.7, 0.95
+
+# The probability that a statement is supported if no model says it: that it is right if rules alone keep it, which keep
+# 76 % of the supported claims of fever_symmetric_dev and 35 % of as many refuted ones; and if it cannot be checked.
+BY_RULES, UNCHECKED = 0.76 / (0.76 + 0.35), 0.5
 
 # The probability that passages, alone or together, support a claim.
 RateClaim = Callable[[str, tuple[Evidence, ...]], float]
@@ -31,12 +36,14 @@ class Statement(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """Whether a statement is supported, the reason and the missing part if not, and all that was found."""
+    """Whether a statement is supported, the reason and the missing part if not, all that was found, and how probable
+    it is that it is supported."""
 
     support: Support
     reason: str = ""
     missing: str = ""
     findings: Findings = Findings()
+    probability: float = 0.0
 
 
 def assess(statement: Statement, rate: RateClaim | None = None) -> Assessment:
@@ -44,7 +51,8 @@ def assess(statement: Statement, rate: RateClaim | None = None) -> Assessment:
 
     A model may outweigh words that are missing in the passages, but neither a false quotation, a number that is
     nowhere, nor a contradiction: a name that is nowhere, a negation, a quantifier, an opposite. In passages without a
-    title, which may not say what they are about, it may outweigh contradictions as well if it is sure.
+    title, which may not say what they are about, it may outweigh contradictions as well if it is sure. It is not asked
+    about other languages than English (`other_languages.py`).
     """
     text = statement.text
     if not WORD.search(text):
@@ -53,18 +61,26 @@ def assess(statement: Statement, rate: RateClaim | None = None) -> Assessment:
     for quote in quotes:
         if not any(find_places(quote, item.text) for item in statement.cited):
             return Assessment("unsupported", f'It quotes "{quote[:80]}", which is not in what it cites.', quote)
-    if any(is_repeated(text, item.text) for item in statement.cited):
-        return Assessment("quoted")
+    languages = find_languages(text, statement.cited)
+    if any(is_repeated(text, item.text, languages.claim) for item in statement.cited):
+        return Assessment("quoted", probability=1.0)
+    if not languages.are_english:
+        checked = check_claim(text, statement.cited, statement.question, languages)
+        probabilities = {"supported": BY_RULES, "unchecked": UNCHECKED, "quoted": 1.0}
+        return Assessment(*checked, probability=probabilities.get(checked.support, 0.0))
     findings = find_differences(text, statement.cited, statement.question)
     if not (findings.numbers or findings.names) and quotes and _is_frame(QUOTES.sub(" ", text), statement):
-        return Assessment("quoted", findings=findings)
+        return Assessment("quoted", findings=findings, probability=1.0)
+    probability = BY_RULES
     least = _find_least_probability(findings, is_titled=any(map(has_title, statement.cited)))
     wrong = next(_explain(findings), None)
     if rate is not None and least <= 1:
         probability = rate(text, statement.cited)
         unlikely = f"What it cites supports it with a probability of only {probability:.2f}.", ", ".join(findings.words)
         wrong = (wrong or unlikely) if probability < least else None
-    return Assessment("unsupported", *wrong, findings) if wrong else Assessment("supported", findings=findings)
+    if wrong:
+        return Assessment("unsupported", *wrong, findings)
+    return Assessment("supported", findings=findings, probability=probability)
 
 
 def _find_least_probability(found: Findings, *, is_titled: bool) -> float:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from shortlist.answer.extractive import english
 from shortlist.answer.extractive.units.splitting import split_spans
-from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, stemmer
+from shortlist.index.text.analyzers import get_analyzer, stemmer
+from shortlist.index.text.languages import ENGLISH_STOP_WORDS
 
 FAR_UNIT = 2  # words between a number and its unit: "20 working days", "5 per cent"
 LEAST_WORDS = 8  # of a statement whose language can be recognized
@@ -31,7 +32,7 @@ _UNITS: dict[str, str] = {word: unit for unit, words in _DATA["units"].items() f
 _NUMBERS: dict[str, int] = _DATA["numbers"]
 _SCALES: dict[str, int] = _DATA["scales"]
 _NUMERALS = _NUMBERS | _SCALES
-_SAYS_NOTHING = STOP_WORDS | english.FUNCTION_WORDS | english.ASKING | _EMPTY
+_SAYS_NOTHING = ENGLISH_STOP_WORDS | english.FUNCTION_WORDS | english.ASKING | _EMPTY
 
 _TOKEN = re.compile(
     r"(?P<number>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th|['’]?s)?\b|(?P<sign>[£$€%])"
@@ -221,13 +222,15 @@ def _is_name(tokens: Sequence[_Token], begins: bool) -> bool:
     return is_next and following.text[0].isupper() and not _says_nothing(following.text.lower())
 
 
+def read_number(text: str) -> str:
+    """A number without separators of thousands, and with a decimal point."""
+    return text if ":" in text else _THOUSANDS.sub("", text).replace(",", ".")
+
+
 def _parse_number(tokens: Sequence[_Token], at: int) -> tuple[str, int]:
     """The number that begins at a token, as digits, and the place after it."""
     token, lowered = tokens[at], tokens[at].text.lower()
-    if token.kind == "number":
-        written = token.text if ":" in token.text else _THOUSANDS.sub("", token.text).replace(",", ".")
-    else:
-        written = str(_NUMERALS[lowered])
+    written = read_number(token.text) if token.kind == "number" else str(_NUMERALS[lowered])
     at += 1
     if ":" in written or written.count(".") > 1:
         return written, at

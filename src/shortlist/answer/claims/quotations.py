@@ -8,29 +8,36 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from shortlist.answer.claims.claim_words import ONLY
-from shortlist.answer.extractive import english
+from shortlist.answer.extractive.lexicon import get_lexicon
+from shortlist.index.text.languages import ENGLISH
 
 SHARED_WORDS = 4  # words in a row that count as taken from a passage
 LIMITING_WORDS = 4  # before a repeated sentence that may deny it: "No leave is granted"
 WORD = re.compile(r"\w+")
-QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
+QUOTES = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|‹([^‹›]+)›|「([^「」]+)」|『([^『』]+)』|\"([^\"]+)\"")
 
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\.\.|…)\)?\]?)\s*")
-_WORD_OR_END = re.compile(r"[£$€%]|\w+(?:['’]\w+)*|[.!?](?=\s|$)")
+_WORD_OR_END = re.compile(r"[£$€%]|\w+(?:['’]\w+)*|[.!?](?=\s|$)|[。！？؟।۔]")
 
 Span = tuple[int, int]
 
 
-def is_repeated(text: str, passage: str) -> bool:
+def is_repeated(text: str, passage: str, language: str = ENGLISH) -> bool:
     """Whether a passage contains all words of a sentence in a row, and does not deny or limit them before that."""
-    words, whole = _fold(text).rstrip(".!? "), f" {_fold(passage)} "
+    words, whole = _fold(text).rstrip(".!?。！？؟।۔ "), f" {_fold(passage)} "
     at = whole.find(f" {words} ") if words else -1
     while at >= 0:
-        before = re.split(r" [.!?] ", whole[: at + 1])[-1].split()[-LIMITING_WORDS:]
-        if not english.NEGATION.search(" ".join(before)) and ONLY.isdisjoint(before):
+        before = re.split(r" [.!?。！？؟।۔] ", whole[: at + 1])[-1].split()[-LIMITING_WORDS:]
+        if not _is_limited(" ".join(before), language) and ONLY.isdisjoint(before):
             return True
         at = whole.find(f" {words} ", at + 1)
     return False
+
+
+def _is_limited(before: str, language: str) -> bool:
+    lexicon = get_lexicon(language)
+    normal = lexicon.normalize(before)
+    return bool(lexicon.negation.search(normal) or lexicon.only.search(normal))
 
 
 @lru_cache(maxsize=64)  # the sentences of an answer cite the same few passages
@@ -52,7 +59,7 @@ def find_spans(text: str, passage: str) -> tuple[Span, ...]:
 
 def find_quotes(text: str) -> list[str]:
     """What a sentence quotes."""
-    quotes = ["".join(groups).strip().rstrip(".,;:!?") for groups in QUOTES.findall(text)]
+    quotes = ["".join(groups).strip().rstrip(".,;:!?。、，！？") for groups in QUOTES.findall(text)]
     return [quote for quote in quotes if WORD.search(quote)]
 
 

@@ -21,12 +21,13 @@ ASKING, FUNCTION_WORDS, BACKWARD, NUMBER_WORDS, ORDINALS, NEGATING_PREFIXES = (
     frozenset(_DATA[name].split())
     for name in ("asking", "function_words", "backward", "number_words", "ordinals", "negating_prefixes")
 )
-KINDS = {kind: _compile(pattern) for kind, pattern in _DATA["kinds"].items()}
+KINDS = {kind: _compile(pattern, re.IGNORECASE) for kind, pattern in _DATA["kinds"].items()}
 DATES = _compile(_DATA["patterns"]["dates"])
 CAUSES = _compile(_DATA["patterns"]["causes"], re.IGNORECASE)
 NEGATION = _compile(_DATA["patterns"]["negation"], re.IGNORECASE)
+REFERS_BACK = re.compile(rf"(?:{'|'.join(BACKWARD)})\b", re.IGNORECASE)
 PATHS = _compile(_DATA["patterns"]["paths"])
-IDLE = _compile(_DATA["patterns"]["idle"])
+IDLE = _compile(_DATA["patterns"]["idle"], re.IGNORECASE)
 _MEASURES = [(_compile(asked, re.IGNORECASE), _compile(cell, re.IGNORECASE)) for asked, cell in _DATA["measures"]]
 WEIGHTS: dict[str, float] = _DATA["weights"]
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from shortlist.answer.extractive import english
+from shortlist.answer.extractive.lexicon import Lexicon, get_lexicon
 from shortlist.index.text.analyzers import Analyzer
+from shortlist.index.text.languages import ENGLISH
 
 Frequency = Callable[[list[str]], Mapping[str, int]]
 
@@ -24,7 +26,6 @@ COUNTED_WORDS = (4, 9)  # a question of more words that all match is more likely
 KIND_WEIGHT = 0.5  # of the "color" in "what color": an answer such as "red" need not contain it
 SAME_BEGINNING = 5  # letters that two forms of a word share at least
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
 _DIGIT = re.compile(r"\d")
 _OPTION = re.compile(r"(?<![\w-])--?[A-Za-z0-9][\w-]*")
 _SYMBOL = re.compile(
@@ -45,6 +46,17 @@ class Question:
     is_negated: bool
     asked: frozenset[str] = frozenset()  # the "color" of "what color"
     symbols: frozenset[str] = frozenset()  # options and names of code: --verbose, os.path.join
+    language: str = ENGLISH  # of its terms, and of the passages that they are compared with
+    is_foreign: bool = False  # is written in another language than that, so that words cannot be compared
+    readings: Mapping[str, Question] = field(default_factory=dict)  # the question for passages in other languages
+
+    @property
+    def lexicon(self) -> Lexicon:
+        return get_lexicon(self.language)
+
+    def read_for(self, language: str) -> Question:
+        """The question for passages in a language."""
+        return self.readings.get(language, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +69,35 @@ class Reading:
     around: frozenset[str]
 
 
-def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages: int) -> Question:
-    """Analyze a question; `frequency` counts the passages that contain each term."""
+def read_question(
+    text: str, analyzer: Analyzer, frequency: Frequency, passages: int, language: str = ENGLISH, asked_in: str = ""
+) -> Question:
+    """Analyze a question for passages in a language; `frequency` counts the passages that contain each term.
+
+    `asked_in` is the language that the question is written in, if it is another one.
+    """
+    lexicon = get_lexicon(asked_in or language)
     terms: dict[str, None] = {}
     names: list[str] = []
     numbers: list[str] = []
     kind_terms: list[str] = []
     before = ""
-    idle = {word for match in english.IDLE.finditer(text.lower()) for word in match.group().split()}
-    for at, word in enumerate(_WORD.findall(text)):
+    idle = lexicon.list_idle(text)
+    for at, word in enumerate(lexicon.list_topics(text)):
         own = _find_terms(analyzer, word)
         lowered = word.lower()
         if before in ("what", "which"):
             kind_terms += own
         before = lowered
-        if not own or lowered in english.ASKING or lowered in idle:
+        if not own or lowered in lexicon.asking or lowered in idle:
             continue
         terms |= dict.fromkeys(own)
-        if _DIGIT.search(word) or lowered in english.ORDINALS or lowered in english.NUMBER_WORDS:
+        if _DIGIT.search(word) or lowered in lexicon.ordinals or lowered in lexicon.number_words:
             numbers.append(own[0])
-        elif at and word[0].isupper():
+        elif (at and word[0].isupper() and lexicon.names_have_capitals) or is_latin_name(word, lexicon):
             names.append(own[0])
+    if not lexicon.is_spaced and any(len(term) > 1 for term in terms):
+        terms = {term: None for term in terms if len(term) > 1 or term.isdigit()}  # texts have only pairs of characters
     wanted = list(terms) or list(dict.fromkeys(analyzer.terms(text)))
     counts = frequency(wanted)
     weights = {}
@@ -85,10 +105,17 @@ def read_question(text: str, analyzer: Analyzer, frequency: Frequency, passages:
         count = counts.get(term, 0)
         rarity = math.log(1 + (passages + MORE_PASSAGES - count) / (count + MORE_WITH_WORD))
         weights[term] = rarity * (KIND_WEIGHT if term in kind_terms else 1)
-    kind = next((kind for kind, pattern in english.KINDS.items() if pattern.search(text.lower())), "")
-    is_negated = bool(english.NEGATION.search(text))
+    kind = lexicon.find_kind(text)
+    is_negated = bool(lexicon.negation.search(lexicon.normalize(text)))
     asked, symbols = frozenset(kind_terms), frozenset(_SYMBOL.findall(text))
-    return Question(text, kind, weights, tuple(names), tuple(numbers), is_negated, asked, symbols)
+    return Question(
+        text, kind, weights, tuple(names), tuple(numbers), is_negated, asked, symbols, language, bool(asked_in)
+    )
+
+
+def is_latin_name(word: str, lexicon: Lexicon) -> bool:
+    """Whether a word is in Latin letters in a language that is written in others."""
+    return not lexicon.is_english and lexicon.has_other_script and word[0].isascii() and word[0].isalpha()
 
 
 def find_options(text: str) -> frozenset[str]:
@@ -122,35 +149,41 @@ def measure_signals(question: Question, reading: Reading, analyzer: Analyzer) ->
         / max(weights.values(), default=1.0),
         "names_missing": names_missing / max(len(question.names), 1),
         "numbers_missing": float(any(term not in reading.own for term in question.numbers)),
-        "negated": float(question.is_negated and not _negates_alike(question.text, reading.text)),
-        "negated_alone": float(question.is_negated and not english.NEGATION.search(reading.text)),
+        "negated": float(question.is_negated and not _negates_alike(question, reading.text)),
+        "negated_alone": float(question.is_negated and not _find_negations(question.lexicon, reading.text)),
         "denied": float(not question.is_negated and _denies(question, reading.text, analyzer)),
-        "opposite": float(contains_opposite(missing_here, reading.own)),
-        "opposite_around": float(contains_opposite(missing, reading.around)),
+        "opposite": float(question.lexicon.is_english and contains_opposite(missing_here, reading.own)),
+        "opposite_around": float(question.lexicon.is_english and contains_opposite(missing, reading.around)),
         "fitting": min(fitting, 4.0) / 4,
         "nothing_fitting": float(bool(question.kind) and not fitting),
         "words": (min(max(len(weights), least), most) - least) / (most - least),
     }
 
 
-def _negates_alike(question: str, sentence: str) -> bool:
+def _find_negations(lexicon: Lexicon, text: str) -> set[str]:
+    return set(lexicon.negation.findall(lexicon.normalize(text).lower()))
+
+
+def _negates_alike(question: Question, sentence: str) -> bool:
     """Whether a sentence has all the words that negate a question."""
-    asked, said = (set(english.NEGATION.findall(text.lower())) for text in (question, sentence))
-    return asked <= said
+    asked, said = (_find_negations(question.lexicon, text) for text in (question.text, sentence))
+    return asked <= said if question.lexicon.is_english else bool(said)
 
 
 def _denies(question: Question, sentence: str, analyzer: Analyzer) -> bool:
     """Whether a word of the question follows a negation."""
+    lexicon = question.lexicon
+    text = lexicon.normalize(sentence)
     return any(
         not question.weights.keys().isdisjoint(_find_terms(analyzer, word))
-        for match in english.NEGATION.finditer(sentence)
-        for word in _WORD.findall(sentence[match.end() : match.end() + 40])[:3]
+        for match in lexicon.negation.finditer(text)
+        for word in lexicon.words(text[match.end() : match.end() + 40])[:3]
     )
 
 
 def find_other_forms(question: Question, terms: Set[str]) -> dict[str, str]:
     """The terms that are another form of a term of the question: began for begin, Aristotelian for Aristotle."""
-    base_forms = english.load_base_forms()
+    base_forms = english.load_base_forms() if question.lexicon.is_english else {}
     absent = [wanted for wanted in question.weights if wanted not in terms]
     by_base = {base_forms[wanted]: wanted for wanted in absent if wanted in base_forms}
     by_beginning = {wanted[:SAME_BEGINNING]: wanted for wanted in absent if len(wanted) >= SAME_BEGINNING}
@@ -169,19 +202,22 @@ def _is_same_word(one: str, other: str) -> bool:
 
 def count_fitting(question: Question, sentence: str, analyzer: Analyzer) -> float:
     """The number of things of the kind that is asked for that are in a sentence but not in the question."""
-    asked = question.weights.keys()
+    asked, lexicon = question.weights.keys(), question.lexicon
     if question.kind == "date":
-        return sum(asked.isdisjoint(analyzer.terms(match.group())) for match in english.DATES.finditer(sentence))
-    if question.kind == "number" and (measure := english.find_measure(question.text)):
-        return len(measure.findall(sentence))
+        return sum(asked.isdisjoint(analyzer.terms(found)) for found in lexicon.find_dates(sentence))
+    if question.kind == "number":
+        if lexicon.is_english and (measure := english.find_measure(question.text)):
+            return len(measure.findall(sentence))
+        if not lexicon.is_spaced:
+            return sum(asked.isdisjoint(_find_terms(analyzer, found)) for found in lexicon.find_numbers(sentence))
     if question.kind == "why":
-        return len(english.CAUSES.findall(sentence))
+        return len(lexicon.causes.findall(lexicon.normalize(sentence)))
     count = float(len(english.PATHS.findall(sentence))) if question.kind == "where" else 0.0
-    for at, word in enumerate(_WORD.findall(sentence)):
+    for at, word in enumerate(lexicon.words(sentence)):
         if question.kind == "number":
-            fits = bool(_DIGIT.search(word)) or word.lower() in english.NUMBER_WORDS
+            fits = bool(_DIGIT.search(word)) or word.lower() in lexicon.number_words
         else:
-            fits = len(word) > 1 and word[0].isupper() and word.lower() not in english.FUNCTION_WORDS
+            fits = len(word) > 1 and word[0].isupper() and word.lower() not in lexicon.function_words
         if fits and asked.isdisjoint(_find_terms(analyzer, word)):
             count += 1 if at else 0.5  # the first word is upper case anyway
     return count

@@ -14,7 +14,7 @@ from shortlist.answer.extractive.units.unit_reader import UnitReader
     [
         ("Run this:\n\n```sh\nmake all\n```\nIt builds.", "sentence code sentence"),
         ("Run this:\n\n    make all\n\nIt builds.", "sentence code sentence"),
-        (">>> 1 + 1\n2\n\nThis adds.", "code sentence"),
+        (">>> 1 + 1\n2\n\nThis adds.", "example sentence"),
         ("$ ls -l\ntotal 0\n\nThis lists.", "code sentence"),
         (".. code-block:: c\n\n   int x;\n\nDone.", "code sentence"),
         (".. note::\n\n   It is new.", "heading sentence"),
@@ -47,5 +47,15 @@ def test_half_of_the_lines_must_look_like_code_and_the_last_not_like_a_sentence(
 def test_a_synopsis_is_code() -> None:
     reader = UnitReader("ls file")
     assert read_code(reader, 0) == 0
-    reader.heading = "SYNOPSIS"
+    reader.push_heading(2, "SYNOPSIS")
     assert read_code(reader, 0) == 1
+
+
+def test_an_example_ends_with_its_result() -> None:
+    units = split_units(">>> path = Path(\"a.txt\")\n>>> path.stem\n'a'\n>>> path.suffix\n'.txt'\n>>> del path")
+    assert [(unit.kind, unit.text) for unit in units] == [
+        ("example", ">>> path = Path(\"a.txt\") >>> path.stem 'a'"),
+        ("example", ">>> path.suffix '.txt'"),
+        ("code", ">>> del path"),
+    ]
+    assert not any(unit.is_answer for unit in units)

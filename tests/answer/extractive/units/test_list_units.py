@@ -40,3 +40,8 @@ def test_a_number_in_the_middle_of_a_sentence_begins_no_item() -> None:
     assert not begins_item(UnitReader("It was built in\n1894. It is old."), 1)
     assert begins_item(UnitReader("These are:\n1. One"), 1)
     assert begins_item(UnitReader("Text\n- one"), 1)
+
+
+def test_the_term_of_an_item_is_its_key() -> None:
+    _, first, second = split_units("- lemon :: a sour fruit\n- orange :: a sweet one")
+    assert [(item.kind, item.key) for item in (first, second)] == [("item", "lemon"), ("item", "orange")]

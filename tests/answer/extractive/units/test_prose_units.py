@@ -13,6 +13,7 @@ from shortlist.answer.extractive.units.splitting import split_units
         ("Name: Ada\nBorn: 1815", "definition definition"),
         ("OPTIONS\n       Options start with\n       a dash.", "heading sentence"),
         ("One line is wrapped here,\n1894 being the year. Yes.", "sentence sentence"),
+        ("Part one\nHome | Up | Part two. Next.", "label sentence sentence"),
         ("Is it so? It is.", "question sentence"),
         ("Opening hours\n\nWe open at nine.", "label sentence"),
     ],
@@ -29,6 +30,11 @@ def test_wrapped_lines_are_one_sentence() -> None:
 def test_a_question_is_the_context_of_its_answer_alone() -> None:
     question, answer, other = split_units("Is it free?\n\nIt is.\n\nWe open at nine.")
     assert (question.is_answer, answer.context, other.context) == (False, "Is it free?", "")
+
+
+@pytest.mark.parametrize("name", ["max_jobs (integer)", "gc.auto", "Time limit"])
+def test_a_name_alone_is_the_context_of_the_paragraphs_below(name: str) -> None:
+    assert [unit.context for unit in split_units(f"{name}\n\nIt is 4.\n\nIt may be 0.")][1:] == [name, name]
 
 
 def test_a_pair_has_its_key() -> None:

@@ -17,6 +17,7 @@ from shortlist.answer.extractive.units.unit_reader import UnitReader
         "class datetime.date(year, month,\n                    day)\n\nA date.",
         "exception ValueError\n\nA value is wrong.",
         ".. data:: NSIG\n\n   One more.",
+        "length ( text ) → integer\n\nCounts the characters.",
     ],
 )
 def test_a_signature_is_the_context_of_its_description(text: str) -> None:

@@ -1,13 +1,13 @@
-"""Code: fences, directives, consoles, and lines that look like it."""
+"""Code: fences, consoles, and lines that look like it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from shortlist.answer.extractive.units.unit_reader import DIRECTIVE, END, FENCE, ON_ONE_LINE, OPTION, Line, UnitReader
+from shortlist.answer.extractive.units.unit_reader import END, FENCE, ON_ONE_LINE, UnitReader
+from shortlist.index.text.lines import OPTION, Line
 
-_CODE_DIRECTIVES = re.compile(r"(?:code|sourcecode|doctest|test|literalinclude|productionlist|math|parsed-literal)")
 CODE = re.compile(
     r"(?:>>>|\.\.\.(?:\s|$)|[$%]\s|//|/\*|#!|@\w+|</?\w[^>]*>|[}\])]+[;,]?$)"
     r"|.*[;{]$"
@@ -30,30 +30,11 @@ def read_fence(reader: UnitReader, at: int) -> int:
     return add_code(reader, at, next(closing, len(reader.lines) - 1) + 1)
 
 
-def read_directive(reader: UnitReader, at: int) -> int:
-    """Read a directive of reStructuredText: code, or the signature or heading of what follows."""
-    directive = DIRECTIVE.match(reader.lines[at].text)
-    if not directive:
-        return 0
-    name, argument = directive.groups()
-    end, indent = at + 1, reader.lines[at].indent
-    is_code = bool(_CODE_DIRECTIVES.match(name))
-    while end < len(reader.lines) and (
-        re.match(r":[\w-]+:(?:\s|$)", reader.lines[end].text)
-        or (is_code and (not reader.lines[end].text or reader.lines[end].indent > indent))
-    ):
-        end += 1
-    if is_code:
-        return add_code(reader, at, end)
-    reader.add("signature" if argument else "heading", reader.lines[at].start, reader.lines[at].end)
-    if not name.startswith("version"):
-        reader.push_context(indent, argument)
-    return end
-
-
 def read_console(reader: UnitReader, at: int) -> int:
     """Read what a user types at a prompt."""
-    is_prompt = reader.lines[at].text.startswith((">>>", "$ ", "% "))
+    if reader.lines[at].text.startswith(">>>"):
+        return _add_examples(reader, at)
+    is_prompt = reader.lines[at].text.startswith(("$ ", "% "))
     return add_code(reader, at, reader.block_end(at)) if is_prompt else 0
 
 
@@ -74,6 +55,18 @@ def read_open_fence(reader: UnitReader) -> int:
 def add_code(reader: UnitReader, at: int, end: int) -> int:
     """Add some lines as code."""
     reader.add("code", reader.lines[at].start, reader.lines[end - 1].end)
+    return end
+
+
+def _add_examples(reader: UnitReader, at: int) -> int:
+    """Add each example: what is typed, up to the result that it prints."""
+    end, begin = reader.block_end(at), at
+    for number in range(at, end):
+        is_result = not reader.lines[number].text.startswith((">>>", "..."))
+        is_last = number + 1 == end or (is_result and reader.lines[number + 1].text.startswith(">>>"))
+        if is_last:
+            reader.add("example" if is_result else "code", reader.lines[begin].start, reader.lines[number].end)
+            begin = number + 1
     return end
 
 

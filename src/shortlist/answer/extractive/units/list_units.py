@@ -6,18 +6,23 @@ import re
 from collections.abc import Iterator
 
 from shortlist.answer.extractive.units.code_units import is_indented_code
+from shortlist.answer.extractive.units.note_units import find_note
+from shortlist.answer.extractive.units.unit import LONGEST_LABEL
 from shortlist.answer.extractive.units.unit_reader import (
     END,
     FENCE,
     FULL_STOP,
     HEADING,
     KEY,
+    QUESTION_MARKS,
     VERB,
     UnitReader,
     show,
 )
+from shortlist.index.text.languages import ENGLISH
 
 ITEM = re.compile(r"(?:[-*+•‣◦]|(\d{1,3}[.)]|[a-z]\)|\(\w{1,2}\)))\s+(?=\S)")
+_TERM = re.compile(r"\S.{0,80}?\s::(?=\s)")  # Org
 
 
 def read_list(reader: UnitReader, at: int) -> int:
@@ -61,9 +66,17 @@ def _add_items(reader: UnitReader, at: int) -> int:
     reader.contexts = [*contexts, (indent, intro.text)] if intro else contexts
     for (start, stop), text in zip(items, texts, strict=True):
         bare = text[_item_length(text) :]
-        key = found.group().strip() if (found := KEY.match(bare.strip("*`"))) else ""
-        kind = "question" if text.endswith("?") else "item" if _is_statement(bare) else "label"
-        reader.add(kind, start, stop, text=text, key=key, group=group)
+        term = _TERM.match(bare)
+        key = found.group().strip() if (found := term or KEY.match(bare.strip("*`"))) else ""
+        key, note = key.removesuffix("::").rstrip(), find_note(bare)
+        kind = (
+            "question"
+            if text.endswith(QUESTION_MARKS)
+            else "item"
+            if term or _is_statement(bare, reader.language)
+            else "label"
+        )
+        reader.add(kind, start, stop, text=text, key=key, group=group, note=note)
     reader.contexts = contexts
     return end
 
@@ -92,8 +105,9 @@ def _split_item(reader: UnitReader, start: int, end: int) -> Iterator[str]:
     yield " ".join(part)
 
 
-def _is_statement(text: str) -> bool:
-    return bool(FULL_STOP.search(text) or KEY.match(text.strip("*`")) or VERB.search(text) or re.search(r"\d", text))
+def _is_statement(text: str, language: str) -> bool:
+    says_something = VERB.search(text) if language == ENGLISH else len(text) > LONGEST_LABEL // 4
+    return bool(FULL_STOP.search(text) or KEY.match(text.strip("*`")) or says_something or re.search(r"\d", text))
 
 
 def _item_length(text: str) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from shortlist.answer.extractive.sentences import split_sentences
+from shortlist.answer.extractive.lexicon import get_lexicon
 from shortlist.answer.extractive.units.list_units import begins_item
+from shortlist.answer.extractive.units.note_units import find_note
 from shortlist.answer.extractive.units.unit import LONGEST_LABEL
 from shortlist.answer.extractive.units.unit_reader import (
     END,
@@ -13,10 +15,15 @@ from shortlist.answer.extractive.units.unit_reader import (
     FULL_STOP,
     HEADING,
     KEY,
+    ON_ONE_LINE,
+    QUESTION_MARKS,
     VERB,
     UnitReader,
     show,
 )
+from shortlist.index.text.entries import NAMED
+from shortlist.index.text.languages import ENGLISH
+from shortlist.index.text.lines import OPTION
 
 
 def read_paragraph(reader: UnitReader, at: int) -> int:
@@ -24,6 +31,7 @@ def read_paragraph(reader: UnitReader, at: int) -> int:
     end = at + 1
     while (line := reader.line(end)) and line.text and not _interrupts(reader, end):
         end += 1
+    note, first = reader.note, len(reader.units)
     lines = reader.lines[at:end]
     width = max(len(line.text) for line in lines)
     reader.base = min(line.indent for line in lines)
@@ -34,9 +42,28 @@ def read_paragraph(reader: UnitReader, at: int) -> int:
             continue
         _add_prose(reader, begin, line.end, is_alone=len(lines) == 1)
         begin = below.start if below else begin
-    if reader.contexts and reader.contexts[-1][1].endswith("?") and reader.units[-1].kind != "question":
+    reader.note = note
+    _join_terms(reader, first)
+    if reader.contexts and reader.contexts[-1][1].endswith(QUESTION_MARKS) and reader.units[-1].kind != "question":
         reader.contexts.pop()
     return end
+
+
+def _join_terms(reader: UnitReader, first: int) -> None:
+    """Make definitions of the labels of a paragraph, each with the sentence on the next line: text of <dt> and <dd>."""
+    units, term = reader.units[first:], ""
+    for at, unit in enumerate(units):
+        above = units[at - 1] if at else None
+        if unit.kind != "sentence" or not above or not FULL_STOP.search(unit.text) or " | " in unit.text:
+            term = "" if unit.kind != "sentence" else term
+        elif above.kind == "label" and (at == 1 or units[at - 2].kind != "label"):
+            term = above.text
+            text = show(reader.text[above.start : unit.end])
+            units[at] = replace(unit, kind="definition", start=above.start, text=text, key=term)
+        elif term:
+            units[at] = replace(unit, context=f"{unit.context} {term}".strip(), subject=term)
+    defined = {unit.start for unit in units if unit.kind == "definition"}
+    reader.units[first:] = [unit for unit in units if unit.kind != "label" or unit.start not in defined]
 
 
 def _interrupts(reader: UnitReader, at: int) -> bool:
@@ -45,26 +72,36 @@ def _interrupts(reader: UnitReader, at: int) -> bool:
         HEADING.match(line.text)
         or FENCE.match(line.text)
         or line.text.startswith((">>>", "|", ".. "))
+        or at == reader.note_end
+        or (OPTION.match(line.text) and ON_ONE_LINE.match(line.text) and line.indent > reader.lines[at - 1].indent)
         or (begins_item(reader, at) and not _is_wrapped_number(reader.lines[at - 1].text, line.text))
     )
 
 
 def _add_prose(reader: UnitReader, start: int, end: int, is_alone: bool) -> None:
-    for begin, stop in split_sentences(reader.text, start, end):
+    for begin, stop in reader.split_sentences(start, end):
         text = reader.text[begin:stop]
-        if text.endswith("?"):
+        reader.note = find_note(text) or reader.note  # the rest of the paragraph belongs to it
+        if text.endswith(QUESTION_MARKS):
             reader.add("question", begin, stop)
             reader.push_context(reader.base or 0, show(text))
         elif FULL_STOP.search(text) or stop != end:
             reader.add("sentence", begin, stop)
-        elif (key := KEY.match(text)) and not text.endswith(":"):
-            reader.add("definition", begin, stop, key=key.group().strip(": "))
-        elif not text.endswith(":") and len(text) <= LONGEST_LABEL and not VERB.search(text):
+        elif (key := KEY.match(text)) and not text.endswith((":", "：")):
+            reader.add("definition", begin, stop, key=key.group().strip(":： "))
+        elif not text.endswith((":", "：")) and _is_label(text, reader.language):
             reader.add("label", begin, stop)
-            if is_alone and not text[0].islower():
+            if is_alone and (not text[0].islower() or NAMED.match(text)):
                 reader.push_context(reader.base or 0, show(text))
         else:
             reader.add("sentence", begin, stop)
+
+
+def _is_label(text: str, language: str) -> bool:
+    """Whether a text without an end mark is a label: short, and without a verb where those are known."""
+    if language == ENGLISH:
+        return len(text) <= LONGEST_LABEL and not VERB.search(text)
+    return len(text) <= (LONGEST_LABEL // 2 if get_lexicon(language).is_spaced else LONGEST_LABEL // 4)
 
 
 def _is_wrapped(text: str, below: str, width: int) -> bool:

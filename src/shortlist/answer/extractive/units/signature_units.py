@@ -13,6 +13,7 @@ _KEYWORDS = (
 _SIGNATURE = re.compile(
     rf"(?:(?:{_KEYWORDS}|(?:unsigned |struct )?(?:int|void|char|long|double|size_t|Py\w+))[\s*]+)*"
     r"(?:[A-Za-z_][\w.:]*\(.*\)(?:\s*(?:->|:)\s*\S+)?|[A-Za-z_]\w*(?:\.\w+)+|[A-Za-z]+_\w+)(?:\s*=\s*\S+)?$"
+    r"|[a-z]\w* ?\([^.]*\) (?:->|→) [a-z][a-z\d_ \[\],]*$"  # SQL
 )
 _CLASS = re.compile(rf"{_KEYWORDS}\s+[\w.]+$")
 

@@ -18,8 +18,9 @@ class Unit:
     """A part of a passage.
 
     `text` is how it is shown. `context` is what it is read with: the term, signature, question or introduction above;
-    `heading` is the heading of its section. A row has `cells`, and `headers` if its table has; `group` is the position
-    of the list that an item belongs to, in the passage.
+    `headings` is the path of headings above it. A row has `cells`, and `headers` if its table has; its `key` is the
+    cell that names it. `note` is the kind of remark that it is, or that it is part of: added, changed, deprecated,
+    removed, note or warning. `group` is the position of the list that an item belongs to, in the passage.
     """
 
     kind: str
@@ -27,17 +28,23 @@ class Unit:
     end: int
     text: str
     context: str = ""
-    heading: str = ""
+    headings: tuple[str, ...] = ()
     subject: str = ""  # the term or the name in the signature that is nearest above
     key: str = ""  # the term of a definition, or the part of an item before its colon
     cells: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    note: str = ""
     group: int = -1
+
+    @property
+    def heading(self) -> str:
+        """The heading of its section."""
+        return self.headings[-1] if self.headings else ""
 
     @property
     def subjects(self) -> frozenset[str]:
         """The names of what it describes: its options, or the function or constant whose signature is above it."""
-        return frozenset(_NAME.findall(self.key or self.subject))
+        return frozenset(_NAME.findall((self.key or self.subject).partition("(")[0]))
 
     @property
     def is_answer(self) -> bool:

@@ -5,59 +5,80 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import replace
-from typing import NamedTuple
 
+from shortlist.answer.extractive.sentences import CLOSING, END_MARKS, split_sentences
 from shortlist.answer.extractive.units.unit import Unit
+from shortlist.index.text.headings import CONTINUED, SEPARATOR
+from shortlist.index.text.languages import ENGLISH
+from shortlist.index.text.lines import Line, split_lines
 
 FENCE = re.compile(r"(`{3,}|~{3,})")
-HEADING = re.compile(r"#{1,6}\s+\S")
-DIRECTIVE = re.compile(r"\.\.\s+([\w:+-]+)::\s*(.*)$")
-KEY = re.compile(r"(?=\w)[^:.!?|]{1,60}:\s+(?=\S)")
-OPTION = re.compile(r"--?\w")
-ON_ONE_LINE = re.compile(r"(\S(?:.{0,40}?\S)?)(?:\s{3,}|(?<=^-\w)\s{2,})(?=\S)")
-END = re.compile(r"[.!?…。！？:][\"'”’)\]*_`]*$")
-FULL_STOP = re.compile(r"[.!?…。！？][\"'”’)\]*_`]*$")
+HEADING = re.compile(r"(?:#{1,6}|={1,6}(?=\s+[^\s=])|\*{2,6})\s+(?=\S)")  # Markdown, AsciiDoc, Org
+KEY = re.compile(r"(?=\w)[^:：.!?|。！？]{1,60}(?::\s+|：\s*)(?=\S)")
+ON_ONE_LINE = re.compile(r"(?:(--?\w(?:.{0,60}?\S)??|\d[\d-]*)\s{2,}|(\S(?:.{0,40}?\S)??)\s{3,})(?=\S)")
+END = re.compile(rf"[.!?…{END_MARKS}:：][{CLOSING}]*$")
+FULL_STOP = re.compile(rf"[.!?…{END_MARKS}][{CLOSING}]*$")
+QUESTION_MARKS = ("?", "？", "؟", "፧", "\u037e")
 VERB = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|can|may|must|will|would|should|could|does|do|did|cannot|\w+n['’]t)\b",
     re.IGNORECASE,
 )
 
 
-class Line(NamedTuple):
-    start: int
-    end: int
-    indent: int
-    text: str
-
-
 class UnitReader:
     """The lines of one passage, its units so far, and what they are read with."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, language: str = ENGLISH, context: str = "") -> None:
         self.text = text
-        self.lines = [
-            Line(match.start(1), match.end(1), len(match.group().expandtabs(8)) - len(match.group(1)), match.group(1))
-            for match in re.finditer(r"^[^\S\n]*((?:\S.*\S|\S)?)[^\S\n]*$", text, re.MULTILINE)
-        ]
+        self.language = language
+        self.lines = split_lines(text)
         indents = [line.indent for line in self.lines[1:] if line.text]
-        if indents and self.lines[1].indent > min(indents):  # space before the first line of a passage is lost
+        if indents and self.lines[1].indent > min(indents):  # space before the first line of a passage may be lost
             self.lines[0] = self.lines[0]._replace(indent=max(self.lines[0].indent, min(indents)))
         ends = [at for at, line in enumerate(self.lines) if not line.text or FENCE.match(line.text)]
         self.ends = [*ends, len(self.lines)]
         self.units: list[Unit] = []
-        self.heading = ""
+        self.headings: list[tuple[float, str]] = []  # each with its level
+        self.headers: tuple[str, ...] = ()  # of the table in which the passage begins
         self.contexts: list[tuple[int, str]] = []  # each for the lines that are indented as far
+        self.note = ""  # the kind of remark that the next lines are
+        self.note_end = 0
+        self.after_definition = -1  # the line after the last definition
         self.base: int | None = None  # the indentation of the prose, if it is known
+        self._begin(context)
+
+    def _begin(self, context: str) -> None:
+        """Take over the headings above a passage, and the term or the table in which it begins."""
+        for level, part in enumerate(filter(None, context.split(SEPARATOR)), 1):
+            label = part.removesuffix(CONTINUED)
+            if label == part:
+                self.headings.append((level, part))
+            elif " | " in label:
+                self.headers = tuple(label.split(" | "))
+            else:
+                self.contexts.append((self.lines[0].indent, label))
+
+    @property
+    def heading(self) -> str:
+        return self.headings[-1][1] if self.headings else ""
+
+    def push_heading(self, level: float, text: str) -> None:
+        self.headings = [above for above in self.headings if above[0] < level] + [(level, text)]
 
     def add(
         self, kind: str, start: int, end: int, *, text: str = "", key: str = "", group: int = -1,
-        cells: tuple[str, ...] = (), headers: tuple[str, ...] = (),
+        cells: tuple[str, ...] = (), headers: tuple[str, ...] = (), note: str = "",
     ) -> None:  # fmt: skip
         shown = text or show(self.text[start:end])
         contexts = [] if kind == "heading" else [text for _, text in self.contexts]
         subject = contexts[-1].partition("(")[0] if contexts else ""
-        context = " ".join(contexts)
-        self.units.append(Unit(kind, start, end, shown, context, self.heading, subject, key, cells, headers, group))
+        headings = tuple(heading for _, heading in self.headings)
+        context, note = " ".join(contexts), note or self.note
+        self.units.append(Unit(kind, start, end, shown, context, headings, subject, key, cells, headers, note, group))
+
+    def split_sentences(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Start and end of each sentence in a part of the passage."""
+        return split_sentences(self.text, start, end, self.language)
 
     def push_context(self, indent: int, text: str) -> None:
         self.contexts = [(least, above) for least, above in self.contexts if least < indent] + [(indent, text)]
@@ -67,7 +88,9 @@ class UnitReader:
 
     def is_block_start(self, at: int) -> bool:
         before = self.line(at - 1)
-        return not before or not before.text or bool(self.units and self.units[-1].kind in ("heading", "definition"))
+        if not before or not before.text or at == self.after_definition or before.text.endswith(":"):
+            return True
+        return bool(self.units and self.units[-1].kind in ("heading", "definition"))
 
     def block_end(self, at: int) -> int:
         """The line after the last one before an empty line or a fence."""
