@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,50 @@ def xlsx(sheets: Mapping[str, Sequence[Sequence[Any]]], cells: Mapping[str, Any]
     out = io.BytesIO()
     workbook.save(out)
     return out.getvalue()
+
+
+def zipped(files: Mapping[str, str | bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def relations(**targets: str) -> str:
+    """A file of relations of Office Open XML: the targets by kind, whose id is the kind."""
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    lines = (
+        f'<Relationship Id="{id}" Type="{kind}/{id.rstrip("0123456789")}" Target="{to}"/>' for id, to in targets.items()
+    )
+    return f"<Relationships>{''.join(lines)}</Relationships>"
+
+
+def pptx(slides: Sequence[str], more: Mapping[str, str | bytes] | None = None) -> bytes:
+    """A presentation whose slides have these shapes in XML."""
+    a, p, r = (
+        f"http://schemas.openxmlformats.org/{name}/2006" for name in ("drawingml", "presentationml", "officeDocument")
+    )
+    names = f'xmlns:a="{a}/main" xmlns:p="{p}/main" xmlns:r="{r}/relationships"'
+    ids = "".join(f'<p:sldId r:id="slide{at}"/>' for at in range(1, len(slides) + 1))
+    files: dict[str, str | bytes] = {
+        "_rels/.rels": relations(officeDocument="ppt/presentation.xml"),
+        "ppt/presentation.xml": f"<p:presentation {names}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>",
+        "ppt/_rels/presentation.xml.rels": relations(
+            **{f"slide{at}": f"slides/slide{at}.xml" for at in range(1, len(slides) + 1)}
+        ),
+    }
+    for at, shapes in enumerate(slides, 1):
+        files[f"ppt/slides/slide{at}.xml"] = f"<p:sld {names}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
+    notes = {name: str(text).replace("<p:notes>", f"<p:notes {names}>") for name, text in (more or {}).items()}
+    return zipped(files | notes)
+
+
+def opendocument(body: str, more: Mapping[str, str | bytes] | None = None) -> bytes:
+    names = ["draw:drawing", "office:office", "presentation:presentation", "table:table", "text:text"]
+    spaces = " ".join(
+        f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for short, name in (one.split(":") for one in names)
+    )
+    content = f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+    return zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content} | dict(more or {}))

@@ -19,7 +19,8 @@ from shortlist._limits import ReadLimits, file_limits
 from shortlist._settings import Limits, Settings
 from shortlist.server.middleware import Guard
 from shortlist.sources import parser_process
-from tests.sources.samples import parsers_at, pdf, write
+from shortlist.sources.decoding import File
+from tests.sources.samples import docx, parsers_at, pdf, write
 
 pytestmark = pytest.mark.process
 
@@ -117,12 +118,12 @@ def test_files_are_read_by_one_process_that_ends_when_it_is_not_used(
 
 
 def test_the_time_of_a_slow_caller_does_not_count(tmp_path: Path, limited: SetLimits) -> None:
-    limited(ReadLimits(seconds=1))
-    pages = [f"Page {number} {'x' * 2000}" for number in range(250)]  # more than a pipe holds
+    limited(ReadLimits(seconds=2))
+    pages = [f"Page {number} {'x' * 4000}" for number in range(50)]  # more than a pipe holds
     stream = iter(CorpusSource.from_files(write(tmp_path, {"a.pdf": pdf(pages), "b.html": "<p>Text"})))
     first = next(stream)
-    time.sleep(1.5)
-    assert [first.id, *(item.id for item in stream)] == [*(f"a.pdf#page={n}" for n in range(1, 251)), "b.html"]
+    time.sleep(2.5)
+    assert [first.id, *(item.id for item in stream)] == [*(f"a.pdf#page={n}" for n in range(1, 51)), "b.html"]
 
 
 def test_files_of_any_name_can_be_read(tmp_path: Path) -> None:
@@ -208,3 +209,18 @@ def test_each_service_has_its_own_limits() -> None:
     for guard in (*guards, guards[0]):
         asyncio.run(guard({**scope}, cast("Any", None), cast("Any", None)))
     assert found == [ReadLimits(5), ReadLimits(9), ReadLimits(5)]
+
+
+def test_a_small_file_that_unpacks_to_an_endless_text_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parser_process, "MAX_CHARACTERS", 100)
+    for name, length in (("a.docx", 100), ("b.docx", 101)):
+        (tmp_path / name).write_bytes(docx(["x" * length]))
+    (documents, error, _), (none, excess, _) = (
+        message
+        for name in ("a.docx", "b.docx")
+        for message in parser_process._answer(File(tmp_path / name, name, name))
+    )
+    assert (len(documents), error, none) == (1, "", [])
+    assert "more than 100 characters" in excess

@@ -7,17 +7,19 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shortlist._projects import folder_name
+from shortlist._text import did_you_mean
 from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp_client.config_files import servers_at
-from shortlist.sources.folder import read_folder
+from shortlist.sources.folder import measure_folder, read_folder
 from shortlist.sources.mcp_tools import TIMEOUT_SECONDS, read_servers
 from shortlist.sources.packages import read_packages
-from shortlist.sources.reports import read_reports
+from shortlist.sources.reports import REPORTS, read_reports
 from shortlist.sources.skills import read_skills
 from shortlist.sources.tools.openapi import read_openapi
 from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
@@ -36,6 +38,8 @@ class CorpusSource:
     kind: str
     read: Callable[[], Iterable[Document | Problem | Stamp]]
     read_since: Callable[[Stamps], Iterable[Document | Problem | Stamp]] | None = None
+    size: Callable[[], tuple[int, str]] | None = None
+    """Counts what the source has, without reading it: a number, and of what (files or rows)."""
 
     def __iter__(self) -> Iterator[Document | Problem]:
         return (item for item in self.read() if not isinstance(item, Stamp))
@@ -66,21 +70,30 @@ class CorpusSource:
 
     @classmethod
     def from_files(
-        cls, root: str | Path, pattern: str | None = None, exclude: str | None = None, name: str | None = None
+        cls,
+        root: str | Path,
+        pattern: str | None = None,
+        exclude: str | None = None,
+        name: str | None = None,
+        ocr: bool = False,
     ) -> CorpusSource:
-        """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX or HTML, each
-        page of a PDF, and each row of CSV, JSON or XLSX. `pattern` and `exclude` are regular expressions on the path
-        below the folder. Files that .gitignore excludes are skipped."""
+        """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX, ODT, RTF or
+        HTML, each page of a PDF, slide, chapter of an EPUB, cell of a notebook and message, and each row of CSV, JSON
+        or a spreadsheet. `pattern` and `exclude` are regular expressions on the path below the folder. Files that
+        .gitignore excludes are skipped. `ocr` reads pictures and scanned pages with Tesseract, if it is installed."""
         folder = Path(root).expanduser()
-        read = read_folder(folder, pattern, exclude)
-        return cls(name or folder_name(folder), "files", lambda: read({}), read)
+        read = read_folder(folder, pattern, exclude, ocr=ocr)
+        size = partial(measure_folder, folder, pattern, exclude)
+        return cls(name or folder_name(folder), "files", lambda: read({}), read, size)
 
     @classmethod
     def from_md_reports(cls, root: str | Path = ".", name: str | None = None) -> CorpusSource:
         """The Markdown files under a folder, titled by their first heading, with front matter and date as metadata."""
         folder = Path(root).expanduser()
         read = read_reports(folder)
-        return cls(name or folder_name(folder), "md_reports", lambda: read({}), read)
+        return cls(
+            name or folder_name(folder), "md_reports", lambda: read({}), read, partial(measure_folder, folder, REPORTS)
+        )
 
     @classmethod
     def from_skills(cls, *roots: str | Path, name: str = "skills") -> CorpusSource:
@@ -145,7 +158,8 @@ class CorpusSource:
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
         if kind not in SOURCES:
-            raise InputError(f"There is no kind of source {kind!r}. The known kinds are {', '.join(SOURCES)}.")
+            near = did_you_mean(kind, SOURCES)
+            raise InputError(f"{kind!r} is not a kind of source.{near} The known kinds are {', '.join(SOURCES)}.")
         return SOURCES[kind](*arguments, **options)
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import codecs
+import io
+import mimetypes
 import re
 import zipfile
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
-from shortlist.documents import Document
+from shortlist.documents import Document, Problem
 from shortlist.errors import MissingExtra, ShortlistError, SourceError, import_extra
 from shortlist.safety.untrusted_files import read_regular_file
 
 MAX_BYTES = 10 << 20  # of a file that is read as one text
 MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
+
+OCR_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 
 _SAMPLE = 1 << 16
 _BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
@@ -29,18 +33,54 @@ _WESTERN_SHARE = 0.3  # of letters outside ASCII; a text that has more is in ano
 
 
 class File(NamedTuple):
-    """A file to read: its path, its id (the path below its folder), and its full path."""
+    """A file to read: its path, its id (the path below its folder), and its full path.
+
+    An attachment of a message has its data here, and a locator that precedes those of its parts.
+    """
 
     path: Path
     id: str
     source: str
+    data: bytes | None = None
+    within: str = ""
+    ocr: bool = False
+
+    def open(self) -> BinaryIO:
+        return self.path.open("rb") if self.data is None else io.BytesIO(self.data)
+
+    def read(self, limit: int = MAX_BYTES) -> bytes:
+        return read_bytes(self.path, limit) if self.data is None else self.data
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.data is None else len(self.data)
+
+    def locate(self, locator: str) -> str:
+        """The locator of a part of the file, or "whole"."""
+        return ";".join(part for part in (self.within, locator) if part not in ("", "whole")) or "whole"
+
+    def id_of(self, locator: str) -> str:
+        place = self.locate(locator)
+        return self.id if place == "whole" else f"{self.id}#{place}"
 
     def make_document(
         self, kind: str, title: str, text: str, locator: str = "whole", *keywords: str, **facts: Any
     ) -> Document:
         """A document for the file, or for one page or row, whose id starts with the id of the file."""
-        id, metadata = self.id if locator == "whole" else f"{self.id}#{locator}", {"path": self.source, **facts}
-        return Document(id, title, text, list(keywords), metadata, kind=kind, source=self.source, locator=locator)
+        return Document(
+            self.id_of(locator),
+            title,
+            text,
+            list(keywords),
+            {"path": self.source, **facts},
+            kind=kind,
+            source=self.source,
+            locator=self.locate(locator),
+        )
+
+    def make_problem(self, locator: str, reason: str) -> Problem:
+        """A part of the file that cannot be read. It has no source, as the other parts are up to date."""
+        return Problem(self.id_of(locator), reason)
 
 
 def explain_error(error: Exception) -> str:
@@ -49,6 +89,21 @@ def explain_error(error: Exception) -> str:
         return str(error)
     reason = error.strerror or error if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     return f"It cannot be read: {reason}."
+
+
+def describe_skipped(file: File) -> str:
+    """Why nothing of a file is indexed, though it can be read."""
+    try:
+        if not file.size:
+            return "It is empty."
+    except OSError:  # it was deleted
+        pass
+    suffix = file.path.suffix.lower()
+    kind = (mimetypes.guess_type(f"x{suffix}", strict=False)[0] or "").partition("/")[0]
+    shown = {"image": "a picture", "audio": "audio", "video": "a video", "font": "a font"}.get(kind, "binary")
+    if kind == "image" and suffix in OCR_SUFFIXES and not file.ocr:
+        return f"It is a picture ({suffix}). Its text is read with ocr=True (option --ocr)."
+    return f"It is {shown} ({suffix}) or has no text." if suffix else "It is binary or has no text."
 
 
 def check_size(path: Path, limit: int = MAX_BYTES) -> None:
@@ -124,15 +179,16 @@ def _guess_encoding(data: bytes, at: int) -> str:
     return _WESTERN if _WESTERN in best.could_be_from_charset else str(best.encoding)
 
 
-def check_zip(path: Path) -> None:
-    """Refuse a file that is not a zip archive, or that would fill the memory when unpacked."""
-    if not path.stat().st_size:
+def open_zip(file: File) -> zipfile.ZipFile:
+    """Open an office file. Refuse one that is not a zip archive, or that would fill the memory when unpacked."""
+    if not file.size:
         raise SourceError("It is empty.")
     try:
-        with zipfile.ZipFile(path) as archive:
-            unpacked = sum(member.file_size for member in archive.infolist())
+        archive = zipfile.ZipFile(file.path if file.data is None else io.BytesIO(file.data))
     except zipfile.BadZipFile:
         reason = "It is damaged, protected by a password, or not in the format of its extension: not a zip archive."
         raise SourceError(reason) from None
-    if unpacked > MAX_UNPACKED:
+    if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
+        archive.close()
         raise SourceError(f"It unpacks to more than {MAX_UNPACKED >> 20} MB.")
+    return archive

@@ -17,42 +17,38 @@ from typing import Any
 from shortlist.documents import Document, Problem, Skipped, Stamp, Stamps
 from shortlist.errors import InputError, SourceError
 from shortlist.safety.untrusted_files import NOT_REGULAR, UnsafeFile, check_inside, read_regular_file
-from shortlist.sources.decoding import File, explain_error, read_text
-from shortlist.sources.document_formats import READERS, VERSION
+from shortlist.sources.decoding import File, describe_skipped, explain_error
+from shortlist.sources.document_formats import LOADERS, VERSION, is_parsed, read_plain
 from shortlist.sources.parser_process import FileReader, find_limits
-from shortlist.sources.tables import read_csv, read_json, read_json_lines
 
 SETTLED_NS = 2_000_000_000  # a file may change again within the clock tick in which it was read
 MAX_DEPTH = 100  # of folders
 MAX_STARS = 4  # in a rule of .gitignore; the time to match n characters is n to the power of them
+ROWS_IN_LINES = (".csv", ".tsv", ".jsonl", ".ndjson")
 BATCH = 32  # files that are checked before they are read
 
 ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "__pycache__/", "node_modules/", ".venv/", ".DS_Store")
 
 log = logging.getLogger("shortlist")
 
-_HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
-
 
 def read_folder(
-    root: Path, pattern: str | None = None, exclude: str | None = None, reader: str = "files"
+    root: Path, pattern: str | None = None, exclude: str | None = None, reader: str = "files", ocr: bool = False
 ) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
     """A reader of the files under a folder, or of one file.
 
     It takes the stamps of the previous run. A file that has not changed since is not opened; only its stamp is yielded.
+    With `ocr`, text in pictures and on scanned pages is read, too.
     """
-    try:
-        wanted, unwanted = re.compile(pattern or ""), re.compile(exclude) if exclude else None
-    except re.error as error:
-        raise InputError(f"{error.pattern!r} is not a regular expression: {error}.") from None
+    is_wanted = _make_filter(pattern, exclude)
 
     def read(known: Stamps) -> Iterator[Document | Problem | Stamp]:
-        found = (file for file in _list_files(root) if wanted.search(file.id))
-        files = (file for file in found if not (unwanted and unwanted.search(file.id)))
+        found = (file for file in list_files(root) if is_wanted(file.id))
+        files = (file._replace(ocr=ocr) if isinstance(file, File) else file for file in found)
         get_limits = functools.cache(find_limits)  # for all files of one run
-        while batch := [_check(file, known, reader) for file in itertools.islice(files, BATCH)]:
+        while batch := [_check(file, known, reader + "+ocr" * ocr) for file in itertools.islice(files, BATCH)]:
             changed = [file for file, _, is_changed in batch if is_changed]
-            parsed = [file for file in changed if file.path.suffix.lower() in READERS]
+            parsed = [file for file in changed if is_parsed(file)]
             with FileReader(parsed, get_limits) as process:
                 for file, stamp, is_changed in batch:
                     if is_changed and isinstance(stamp, Stamp):
@@ -63,7 +59,7 @@ def read_folder(
     return read
 
 
-def _list_files(root: Path) -> Iterator[File | Skipped]:
+def list_files(root: Path) -> Iterator[File | Skipped]:
     """The files under a folder, or the one file, and what is skipped."""
     real = root.resolve()
     if not real.exists():
@@ -79,8 +75,23 @@ def _list_files(root: Path) -> Iterator[File | Skipped]:
             yield File(path, path.relative_to(real).as_posix(), str(path.resolve() if path.is_symlink() else path))
 
 
-def count_files(root: Path) -> int:
-    return sum(isinstance(item, File) for item in _list_files(root))
+def _make_filter(pattern: str | None, exclude: str | None) -> Callable[[str], bool]:
+    try:
+        wanted, unwanted = re.compile(pattern or ""), re.compile(exclude) if exclude else None
+    except re.error as error:
+        raise InputError(f"{error.pattern!r} is not a regular expression: {error}.") from None
+    return lambda id: bool(wanted.search(id)) and not (unwanted and unwanted.search(id))
+
+
+def measure_folder(root: Path, pattern: str | None = None, exclude: str | None = None) -> tuple[int, str]:
+    """The number of files that `read_folder` reads; of one table with a row in each line, about that of its rows."""
+    is_wanted = _make_filter(pattern, exclude)
+    if root.suffix.lower() in ROWS_IN_LINES and root.is_file():
+        with root.open("rb") as file:
+            lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+        has_header = root.suffix.lower() in (".csv", ".tsv")
+        return max(lines - has_header, 1), "rows"
+    return sum(isinstance(item, File) and is_wanted(item.id) for item in list_files(root)), "files"
 
 
 def skip(error: UnsafeFile, root: Path) -> Skipped:
@@ -174,7 +185,7 @@ def _check(file: File | Skipped, known: Stamps, reader: str) -> tuple[Any, Stamp
     value = f"{reader} {VERSION} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     last = known.get(file.id)
     if last and (last.source, last.value) == (file.source, value):
-        return file, last, False
+        return file, replace(last, reason=describe_skipped(file)) if last.skipped else last, False
     is_settled = now - status.st_mtime_ns > SETTLED_NS
     return file, Stamp(file.id, file.source, value if is_settled else ""), True
 
@@ -184,7 +195,7 @@ def _read(file: File, stamp: Stamp, process: FileReader) -> Iterator[Document | 
     suffix = file.path.suffix.lower()
     documents = problems = 0
     try:
-        for item in process.read_next() if suffix in READERS else LOADERS.get(suffix, read_plain)(file):
+        for item in process.read_next() if is_parsed(file) else LOADERS.get(suffix, read_plain)(file):
             if isinstance(item, Problem) or item.content.strip():
                 documents += isinstance(item, Document)
                 problems += isinstance(item, Problem)
@@ -193,19 +204,4 @@ def _read(file: File, stamp: Stamp, process: FileReader) -> Iterator[Document | 
         yield Problem(file.id, explain_error(error), file.source)
         return
     if not problems:
-        yield replace(stamp, skipped=not documents)
-
-
-def read_plain(file: File) -> Iterator[Document | Problem]:
-    """Text, Markdown or source code as one document; a binary file is an empty text, which is not indexed."""
-    text = read_text(file.path)
-    heading = _HEADING.search(text) if file.path.suffix.lower() in (".md", ".markdown") else None
-    title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
-    yield file.make_document("file", title or file.path.name, text)
-
-
-LOADERS: dict[str, Callable[[File], Iterator[Document | Problem]]] = {
-    **dict.fromkeys((".csv", ".tsv"), read_csv),
-    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
-    ".json": read_json,
-}
+        yield stamp if documents else replace(stamp, skipped=True, reason=describe_skipped(file))

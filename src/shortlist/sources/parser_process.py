@@ -29,7 +29,8 @@ from shortlist.sources.document_formats import READERS
 CHECK_SECONDS = 0.2  # between two looks at a busy process
 IDLE_SECONDS = 30.0  # after which a process without work is ended
 ORPHAN_SECONDS = 30.0  # beyond the time limit; then a process ends itself, as its parent must have been killed
-MESSAGE_ITEMS, MESSAGE_SECONDS = 100, 0.5
+MESSAGE_ITEMS, MESSAGE_SECONDS, MESSAGE_CHARACTERS = 100, 0.5, 1_000_000
+MAX_CHARACTERS = 50_000_000  # of a document: a small archive may unpack to more than the caller has memory for
 
 
 _idle: list[_Process] = []
@@ -110,6 +111,7 @@ class _Process:
         )
         self._parent, self._lock, self._limits = os.getpid(), threading.Lock(), ReadLimits()
         self._unread = 0  # files that are not completely read
+        self._recognizes = False  # text in pictures, which takes seconds for a page: the time is that of a message then
         self._deadline: float | None = None  # while the caller waits
         self._used = time.monotonic()
         self._is_late = self._is_full = self.has_ended = False
@@ -124,7 +126,8 @@ class _Process:
 
     def send(self, files: Collection[File], limits: ReadLimits) -> None:
         self._limits, self._unread = limits, len(files)
-        request = [limits.seconds, [(str(file.path), file.id, file.source) for file in files]]
+        self._recognizes = any(file.ocr for file in files)
+        request = [limits.seconds, [(str(file.path), file.id, file.source, file.ocr) for file in files]]
         assert self._child.stdin
         with contextlib.suppress(OSError):  # it ended: there is no answer
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
@@ -141,6 +144,7 @@ class _Process:
             if self._is_late or not line.endswith(b"\n"):
                 self.end()
                 raise SourceError(self._explain_end())
+            left = self._limits.seconds if self._recognizes else left
             items, error, is_last = json.loads(line)
             self._unread -= is_last
             yield from map(_decode, items)
@@ -235,9 +239,9 @@ def main() -> None:
         if work.seconds != seconds:
             work.seconds = seconds
             work.set_end()
-        for path, id, source in files:
+        for path, id, source, ocr in files:
             work.began = time.monotonic()
-            for message in _answer(File(Path(path), id, source)):
+            for message in _answer(File(Path(path), id, source, ocr=ocr)):
                 work.began = None
                 output.write(json.dumps(message).encode() + b"\n")
                 output.flush()
@@ -270,13 +274,18 @@ class _Work:
 def _answer(file: File) -> Iterator[tuple[list[list[Any]], str, bool]]:
     """Some documents, why there are no more, and whether this is the last message about the file."""
     items: list[list[Any]] = []
-    error, sent = "", time.monotonic()
+    error, sent, characters = "", time.monotonic(), 0
     try:
         for item in READERS[file.path.suffix.lower()](file):
+            length = len(item.content) if isinstance(item, Document) else 0
+            if length > MAX_CHARACTERS:
+                raise SourceError(f"It has a text of more than {MAX_CHARACTERS:,} characters. Split the file.")
             items.append([getattr(item, name) for name in type(item).__slots__])
-            if len(items) >= MESSAGE_ITEMS or time.monotonic() > sent + MESSAGE_SECONDS:
+            characters += length
+            is_late = time.monotonic() > sent + MESSAGE_SECONDS
+            if is_late or len(items) >= MESSAGE_ITEMS or characters > MESSAGE_CHARACTERS:
                 yield items, "", False
-                items, sent = [], time.monotonic()
+                items, sent, characters = [], time.monotonic(), 0
     except Exception as exception:
         error = explain_error(exception)
     yield items, error, True

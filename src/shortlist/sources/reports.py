@@ -12,13 +12,14 @@ from shortlist._plain import load_yaml
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.sources.folder import read_folder
 
+REPORTS = r"(?i)\.(md|markdown)$"
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
 def read_reports(root: Path) -> Callable[[Stamps], Iterator[Document | Problem | Stamp]]:
     """A reader of the Markdown files under a folder, like `read_folder`, with front matter and date as metadata."""
-    read = read_folder(root, r"(?i)\.(md|markdown)$", reader="reports")
+    read = read_folder(root, REPORTS, reader="reports")
     return lambda known: (_add_header(item) if isinstance(item, Document) else item for item in read(known))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError, import_extra
-from shortlist.sources.decoding import File, check_size, check_zip, open_text, read_text
+from shortlist.sources.decoding import File, check_size, open_text, open_zip, read_text
 
 MAX_JSON_BYTES = 100 << 20
 MAX_ROWS = 1_000_000  # of a file or sheet
@@ -132,11 +132,11 @@ def read_json(file: File) -> Iterator[Document | Problem]:
 
 def read_workbook(file: File) -> Iterator[Document | Problem]:
     calamine = import_extra("python_calamine", "documents", "Reading spreadsheets")
-    check_zip(file.path)
-    with zipfile.ZipFile(file.path) as archive:
-        for member in filter(_SHEET.match, archive.namelist()):
-            _check_extent(archive, member)
-    with file.path.open("rb") as data:
+    if file.path.suffix.lower() != ".xls":  # the only one that is not a zip archive
+        with open_zip(file) as archive:
+            for member in filter(_SHEET.match, archive.namelist()):
+                _check_extent(archive, member)
+    with file.open() as data:
         try:
             workbook = calamine.CalamineWorkbook.from_filelike(data)
         except calamine.CalamineError as error:
@@ -146,12 +146,12 @@ def read_workbook(file: File) -> Iterator[Document | Problem]:
             try:
                 rows = workbook.get_sheet_by_name(name).iter_rows()
             except calamine.CalamineError as error:
-                yield Problem(f"{file.id}#sheet={name}", f"The sheet {name!r} cannot be read: {error}.")
+                yield file.make_problem(f"sheet={name}", f"The sheet {name!r} cannot be read: {error}.")
                 continue
             names = _name_columns(next((row for row in rows if any(cell != "" for cell in row)), []))
             for number, cells in enumerate(rows, 1):
                 if number > MAX_ROWS:
-                    yield _report_more_rows(f"{file.id}#sheet={name}")
+                    yield _report_more_rows(file.id_of(f"sheet={name}"))
                     break
                 yield from _make_row(file, names, cells, sheet=name, row=number)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from shortlist.sources.tools.openapi import arguments_of, is_openapi, read_opera
 # The keys of the list of tools in a file: a bare list, our catalogs, requests to a model, answers of an MCP server.
 LISTS: tuple[tuple[str, ...], ...] = ((), ("documents",), ("tools",), ("functions",), ("result", "tools"))
 SCHEMAS = ("parameters", "input_schema", "inputSchema")
+# The keys of a tool without a schema; an entry with a name, a description and other keys is data, such as package.json.
+PLAIN_KEYS = {"id", "name", "description", "title", "type", "tags", "capabilities", "annotations", "metadata"}
+FIRST = 20  # entries of a file that show whether it contains tools
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 
 
@@ -56,9 +59,7 @@ def _read_tool_file(path: Path) -> Iterable[Document | Problem]:
     if is_openapi(data):
         return list(read_operations(data, path))
     for keys in LISTS:
-        entries = data
-        for key in keys:
-            entries = entries.get(key) if isinstance(entries, Mapping) else None
+        entries = _find_list(data, keys)
         if isinstance(entries, list):
             texts = split_entries(text, keys) if text else [None] * len(entries)
             tools = (
@@ -70,6 +71,37 @@ def _read_tool_file(path: Path) -> Iterable[Document | Problem]:
         formats = "a list, a mapping with a list 'documents', 'tools' or 'functions', OpenAPI, or a tool with a 'name'"
         raise SourceError(f"{path} contains no tools. It must be {formats}.")
     return [tool_of(data, path.name, text and text.strip(), source)]
+
+
+def describes_tools(path: Path) -> bool:
+    """Whether a JSON or YAML file contains tools, and not other data. Any other file does not."""
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        data, _ = load(path)
+    except SourceError:
+        return False
+    lists = [_find_list(data, keys) for keys in LISTS]
+    entries = next((entries for entries in lists if isinstance(entries, list)), [data])
+    return is_openapi(data) or any(map(_is_tool, entries[:FIRST]))
+
+
+def _is_tool(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    function = entry.get("function")
+    inner = function if isinstance(function, Mapping) else entry
+    if all(isinstance(entry.get(key), str) for key in ("id", "title", "content")) or "tool_id" in entry:
+        return True
+    is_named = isinstance(inner.get("name"), str) and isinstance(inner.get("description", ""), str)
+    has_schema = any(isinstance(inner.get(key), Mapping) for key in SCHEMAS)
+    return is_named and (has_schema or ("description" in inner and inner.keys() <= PLAIN_KEYS))
+
+
+def _find_list(data: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
 
 
 def tools_of(items: Iterable[Any]) -> Iterator[Document | Problem]:
