@@ -40,7 +40,7 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ),
     ("sweep-select a b --max-k 1,2", {"max_k": [1, 2], "rel": [0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1]}),
     ("eval-gen shop made.jsonl -n 5", {"n": 5, "out_of_scope": 0.25, "per_document": 1, "seed": 0}),
-    ("query What now -k 3", {"question": ("What", "now"), "top_k": 3, "threshold": None}),
+    ("query What now -k 3", {"question": ("What", "now"), "top_k": 3, "min_relevance": None}),
     ("download", {"model": None}),
     ("mcp approve one/tool other --all", {"names": ("one/tool", "other"), "everything": True}),
     ("mcp --config a.json --config b.json -c x", {"config": ("a.json", "b.json"), "corpus": ("x",)}),

@@ -21,17 +21,19 @@ PROSE = re.sub(r"^```sh\n.*?^```$", "", DOCUMENT, flags=re.MULTILINE | re.DOTALL
 LINES = "".join(BLOCKS).splitlines()
 EVERYWHERE = {"--json", "--quiet", "--debug"}
 ENDLESS = {"shortlist serve", "shortlist mcp", "shortlist mcp run"}
-ONLINE = {"shortlist mcp login", "shortlist mcp logout"}  # they need a server that the user signs in to
+ONLINE = {"shortlist mcp login", "shortlist mcp logout", "shortlist config llm"}  # they need a server
 
 
 def options(command: click.Command) -> set[str]:
-    return {flag for parameter in command.params if parameter.param_type_name == "option" for flag in parameter.opts}
+    """The options of a command, without the former names, which are hidden."""
+    shown = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    return {flag for option in shown for flag in option.opts}
 
 
 def section(path: str) -> str:
     """The part of the document about a command."""
     for part in DOCUMENT.split("\n## "):
-        if f"`{path}" in part and path.removeprefix("shortlist ") in part.splitlines()[0].split(", "):
+        if path.removeprefix("shortlist ") in part.splitlines()[0].split(", "):
             return part
     raise AssertionError(f"docs/guides/command-line.md has no section for {path}")
 
@@ -53,7 +55,7 @@ def test_only_existing_commands_and_options_are_documented() -> None:
     known = {"--help", "-h", *options(app)}.union(*(options(command) for command in COMMANDS.values()))
     written = set(re.findall(r"`(--?[a-z][a-z-]*)", DOCUMENT))
     assert written <= known
-    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp|cases) )?[a-z][a-z-]*)", PROSE)) == set(COMMANDS)
+    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp|cases) )?[a-z][a-z-]*)", PROSE)) <= set(COMMANDS)
 
 
 def test_every_example_runs_in_order(

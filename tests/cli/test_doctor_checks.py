@@ -37,3 +37,17 @@ def test_the_doctor_suggests_a_better_embedder_for_tools(shell: Shell) -> None:
     (check,) = [check for check in done.json["checks"] if check["name"] == "mine"]
     assert (done.code, check["state"]) == (0, "note")
     assert "Build the corpus again" in check["fix"]
+
+
+def test_the_doctor_reports_the_languages_of_a_corpus_and_an_embedder_that_does_not_know_them(shell: Shell) -> None:
+    texts = {
+        "de": "Die Rechnungen werden am Ende des Monats an die Kunden verschickt.",
+        "he": "החשבוניות נשלחות ללקוחות",
+    }
+    shortlist.build(texts, name="mine", embedder="default").close()
+    (check,) = [check for check in shell("doctor", "--json").json["checks"] if check["name"] == "mine"]
+    assert check["says"] == "2 documents, embedder wordllama-256, languages: German (1), Hebrew (1)"
+    assert check["state"] == "note"
+    assert "--embedder multilingual" in check["fix"]
+    assert shell("info", "mine", "--json").json["languages"] == {"de": 1, "he": 1}
+    assert "German (1), Hebrew (1)" in shell("info", "mine").out

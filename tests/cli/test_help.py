@@ -108,7 +108,7 @@ def test_metavars_are_plain_words(path: str) -> None:
 def test_corpus_is_explained_wherever_it_appears(path: str) -> None:
     text = show_help(path)
     names = {param.name for param in COMMANDS[path].params if "CORPUS" in str(param.metavar)}
-    assert bool(names) == ("CORPUS is a registered name" in text) == ("docs:PATH" in text and "tools:PATH" in text)
+    assert bool(names) == ("CORPUS is a name" in text) == ("docs:PATH" in text and "tools:PATH" in text)
     if "corpus" in names and "--corpus" in text:
         assert "separate several with commas" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from shortlist import (
     open_corpus,
     search,
 )
+from shortlist.documents import Stamp, Stamps
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.embedders import tools_model
 from shortlist.index.embedders.tools_model import MOST_IN_MEMORY
@@ -113,6 +115,7 @@ def test_what_cannot_be_taken_is_reported_and_does_not_stop_the_others() -> None
         "failed": [changes.failed[0].to_dict()],
         "skipped": 0,
         "changed_ids": [],
+        "skipped_files": [],
     }
     assert written["failed"][0] == {
         "id": "stone",
@@ -142,7 +145,7 @@ def test_a_source_that_fails_in_the_middle_changes_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["docs:nowhere", "tools:nowhere.yaml"])
 def test_a_source_that_cannot_be_read_leaves_no_corpus_behind(name: str) -> None:
-    with pytest.raises(SourceError, match="nowhere"):
+    with pytest.raises(CorpusNotFound, match="nowhere"):
         search(name, "lamp")
     assert stored_corpora() == {}
     assert find_corpus_file(name) is None
@@ -179,7 +182,7 @@ def test_a_corpus_in_memory_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("source", ["fruit", "/some/folder", Path("folder"), 42, None])
 def test_building_what_is_no_source_is_an_input_error(source: Any) -> None:
-    with pytest.raises(InputError, match=r"such as CorpusSource\.from_files"):
+    with pytest.raises(InputError, match=str(source)):
         build(source, in_memory=True, embedder="none")
 
 
@@ -338,3 +341,24 @@ def test_a_build_encodes_again_what_an_older_model_encoded(tmp_path: Path) -> No
     with build(source, path=tmp_path / "a") as corpus:
         assert corpus.config.embedder_name == tools_model.model_name()
         assert search(corpus, "my flowers are dry", mode="dense")[0].id == "water_plants"
+
+
+def test_the_first_documents_are_read_once_and_a_second_build_reads_none(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(3):
+        (folder / f"{number}.md").write_text(f"The lamp number {number} is in the kitchen.")
+        os.utime(folder / f"{number}.md", (1, 1))
+    source, reads = CorpusSource.from_files(folder), [0]
+
+    def since(known: Stamps) -> Iterator[Document | Problem | Stamp]:
+        reads[0] += 1
+        assert source.read_since is not None
+        yield from source.read_since(known)
+
+    counted = replace(source, read_since=since)
+    with build(counted, path=tmp_path / "c") as corpus:
+        assert (corpus.changes.added, reads) == (3, [1])
+        assert len(corpus.stamps()) == 3
+    with build(counted, path=tmp_path / "c") as corpus:
+        assert corpus.changes.unchanged == 3

@@ -294,3 +294,20 @@ def test_b1_without_a_name_the_index_is_that_of_the_project(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path / "two" / "docs")
     assert project_index() == root
     assert [is_of_another_project(name) for name in (root, names[0], "documents")] == [False, True, False]
+
+
+def test_progress_counts_files_and_knows_their_total_without_the_index_among_them(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text(f"lamp number {number}")
+    seen: list[tuple[int, int | None]] = []
+
+    def note(done: int, total: int | None) -> None:
+        seen.append((done, total))
+
+    index = tmp_path / "index"
+    ingest(tmp_path, path=index, embedder="none", progress=note)[0].close()
+    assert seen == [(5, 5)]
+    seen.clear()
+    (tmp_path / "5.txt").write_text("one more lamp")
+    ingest(tmp_path, path=index, progress=note)[0].close()
+    assert seen[-1] == (6, 6)

@@ -180,7 +180,7 @@ def test_a_stored_corpus_that_is_not_registered_is_only_taken_over_if_asked(note
 @pytest.mark.parametrize(
     ("kind", "options", "says"),
     [
-        ("flies", {}, "no kind of source 'flies'"),
+        ("flies", {}, "'flies' is not a kind of source"),
         ("files", {}, "missing a required argument: 'root'. Pass .*--root PATH"),
         ("skills", {"pattern": "x"}, "unexpected keyword argument 'pattern'"),
         ("files", {"root": "x", "pattern": "("}, "not a regular expression"),

@@ -31,7 +31,7 @@ def test_a_tuple_means_corpora_and_the_strings_of_a_list_are_texts(shelf: Any, t
     assert {hit.corpus for hit in search(("tea", shelf[1].path), "green")} == {"tea", "coffee"}
     assert {hit.corpus for hit in search([shelf[0], shelf[1].path], "green")} == {"tea", "coffee"}
     assert search(("notes",), "green") == []
-    with pytest.raises(CorpusNotFound, match="'cofee' does not exist"):
+    with pytest.raises(CorpusNotFound, match="'cofee' is not a registered"):
         search(("tea", "cofee"), "green")
     texts = search(["tea", "coffee", "green water"], "green", mode="lexical")
     assert [(hit.corpus, hit.id) for hit in texts] == [("in memory", "2")]

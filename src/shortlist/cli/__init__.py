@@ -20,6 +20,7 @@ from shortlist._paths import describe_os_error
 from shortlist.cli.app import app
 from shortlist.cli.completion import COMPLETION_VARIABLE
 from shortlist.cli.output import ABSTAINED, ERROR, INTERRUPTED, OK, USAGE, discard_output, fail, write
+from shortlist.display.progress import hide_progress
 from shortlist.errors import QueryTooLong, ShortlistError
 from shortlist.safety.processes import find_import_path
 
@@ -57,15 +58,15 @@ def run(arguments: Sequence[str]) -> int:
             shortlist.sign_in(*credentials)
         if instruction := env.read_variable(COMPLETION_VARIABLE):
             return shell_complete(app, {}, "shortlist", COMPLETION_VARIABLE, instruction)
-        with app.make_context("shortlist", list(arguments)) as context:
+        with hide_progress(), app.make_context("shortlist", list(arguments)) as context:
             return int(app.invoke(context))
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:  # the reader of the output has gone
         discard_output()
         return OK
-    except KeyboardInterrupt:
-        return fail("Interrupted. Committed changes are kept.", "interrupted", INTERRUPTED, as_json=as_json)
+    except KeyboardInterrupt as interrupt:
+        return fail(f"Interrupted. {interrupt}".rstrip(), "interrupted", INTERRUPTED, as_json=as_json)
     except click.exceptions.NoArgsIsHelpError as error:
         write(f"{error.format_message()}\n")
         return USAGE

@@ -14,9 +14,9 @@ WELCOME = """\
 shortlist finds the right few tools, skills and documents for an AI agent.
 
 Search the files of this folder:
-  shortlist search docs:. "how long do refunds take"
+  shortlist search . "how long do refunds take"
 Choose the few tools of a catalog that fit, or none:
-  shortlist discover tools:tools.yaml "refund a payment"
+  shortlist discover tools.yaml "refund a payment"
 Give your agent one search over its tools, skills and documents:
   shortlist install --agent cursor
 
@@ -53,7 +53,7 @@ cases = LazyGroup(
             ),
         }
     },
-    examples=["shortlist cases export tools:tools.yaml"],
+    examples=["shortlist cases export tools.yaml"],
 )
 mcp = LazyGroup(
     "mcp",
@@ -88,16 +88,20 @@ mcp = LazyGroup(
 )
 config = LazyGroup(
     "config",
-    "Show where settings come from.",
+    "Show where settings come from, and set the language model.",
     {
         "Commands": {
+            "llm": LazyCommand(
+                "llm_command",
+                "Set the language model that answers questions in all projects, and test it with one short request.",
+            ),
             "show": LazyCommand(
                 "maintenance_commands",
                 "Show folders, environment variables and settings, each setting with its origin.",
             ),
         }
     },
-    examples=["shortlist config show"],
+    examples=["shortlist config show", "shortlist config llm --show"],
 )
 app = LazyGroup(
     "shortlist",
@@ -111,7 +115,7 @@ app = LazyGroup(
         },
         "Answer": {
             "ingest": LazyCommand("ingest_command", "Add files and folders to the index of this project."),
-            "query": LazyCommand(
+            "ask": LazyCommand(
                 "ask_commands",
                 "Answer one question from the documents, with citations, or refuse if they do not contain the answer.",
             ),
@@ -181,8 +185,9 @@ app = LazyGroup(
             "download": LazyCommand("maintenance_commands", "Fetch a model and try it once."),
             "config": config,
         },
+        "": {"query": LazyCommand("ask_commands", "The former name of ask.")},
     },
-    examples=['shortlist search docs:docs "return a mattress" --json', "shortlist ls"],
+    examples=['shortlist search docs "return a mattress" --json', "shortlist ls"],
     notes=["Exit codes:", *(f"  {code:<3}  {meaning}" for code, meaning in EXIT_CODES.items())],
     welcome=WELCOME,
 )

@@ -17,8 +17,9 @@ from shortlist.cli.output import OK, Output
 
 # What the metavars of arguments and options mean.
 TERMS = {
-    "CORPUS": "CORPUS is a registered name (list them with shortlist ls), docs:PATH (the files of a folder), "
-    "tools:PATH (the tools of a catalog), or the folder of a corpus. A corpus is built on first use.",
+    "CORPUS": "CORPUS is a name (list them with shortlist ls), or the path of a file, a folder, a catalog of tools or "
+    "an index. A name comes before a path of the same spelling; write ./PATH for the path. docs:PATH, tools:PATH and "
+    "skills:PATH set what a path contains, which is detected otherwise. A corpus is built on first use.",
     "CASES": "CASES is a JSONL file with a query and the expected ids per line, a folder in BEIR layout, or TREC "
     "topics with --qrels. Leave it out if CORPUS is a folder in BEIR layout, which has both.",
     "SYSTEM": "SYSTEM is ir, aumai, or the path of a file that one of them stored.",
@@ -35,9 +36,10 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}  # of every command and group
 
 
 class Command(click.Command):
-    """A command of which each group of `exclusive` options allows one."""
+    """A command of which each group of `exclusive` options allows one; `writes` if it commits changes."""
 
     exclusive: Sequence[Sequence[str]] = ()
+    writes = False
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """The same for every context: click creates the help option once, for the context that it first sees."""
@@ -48,11 +50,14 @@ class Command(click.Command):
             used = [param.opts[0] for param in self.params if param.opts[0] in group and ctx.params[str(param.name)]]
             if len(used) > 1:
                 raise click.UsageError(f"{used[0]} cannot be combined with {used[1]}.")
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("Committed changes are kept." if self.writes else "") from None
 
 
 def command(
-    *, examples: Sequence[str], exclusive: Sequence[Sequence[str]] = ()
+    *, examples: Sequence[str], exclusive: Sequence[Sequence[str]] = (), writes: bool = False
 ) -> Callable[[Callable[..., int | None]], Command]:
     """Make a command from a function below its click.argument and click.option decorators.
 
@@ -70,7 +75,7 @@ def command(
         help = " ".join((inspect.getdoc(function) or "").split())
         name = function.__name__.replace("_", "-")
         made = Command(name, CONTEXT, call, params, "\n\n".join([help, *terms]), make_epilog(examples))
-        made.exclusive = exclusive
+        made.exclusive, made.writes = exclusive, writes
         return made
 
     return make

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
 from shortlist._environment import LEARN, read_variable
 from shortlist._projects import find_in_project
-from shortlist._text import did_you_mean
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import Output
 from shortlist.errors import CorpusNotFound
+from shortlist.index import location
 from shortlist.index.corpus import Corpus
+from shortlist.index.corpus_paths import OF_A_PATH
 from shortlist.index.storage.usage_log import Learning
-from shortlist.library import opening, registry
+from shortlist.library import corpus_names, opening, registry
 from shortlist.mcp_client.config_files import pending_files
-from shortlist.sources import folder, skills
+from shortlist.sources import skills
 
-with lazy_imports():  # it imports pydantic
+with lazy_imports():  # they import pydantic and rich
     from shortlist import _settings
+    from shortlist.cli.terminal import screen
 
 
 def find_learning() -> Learning:
@@ -34,11 +37,18 @@ def open_corpora(out: Output, names: Iterable[str]) -> tuple[Corpus, ...]:
     for name in names:
         for pending in pending_files() if name == "mcp" else ():
             out.note(f"shortlist: {pending.reason}")
+        if name in registry.BUILT_IN and Path(name).exists():
+            out.note(f"shortlist: {name} is the built-in corpus. For the path of that name, write ./{name}")
         try:
-            with out.progress(f"building {name}") as progress:
-                corpora.append(opening.open_named(name, progress, learning=learning))
+            name = resolve(name)
+            is_stored = location.find_corpus_file(name) is not None
+            with out.progress(f"building {name if is_stored else shorten_name(name)}") as progress:
+                corpus = opening.open_named(name, progress, learning=learning)
         except CorpusNotFound:
             raise make_not_found(name) from None
+        if not is_stored:
+            out.report_problems(corpus.changes.failed)
+        corpora.append(corpus)
     return tuple(corpora)
 
 
@@ -48,27 +58,31 @@ def open_corpus(out: Output, name: str) -> Corpus:
     return corpus
 
 
+def resolve(name: str) -> str:
+    """The name of the corpus that an argument means."""
+    return str(corpus_names.resolve(name))
+
+
+def is_known(name: str) -> bool:
+    """Whether a word names a corpus: one that is known, an existing path, or an address."""
+    return "://" in name or opening.is_known(name)
+
+
 def make_not_found(name: str) -> CorpusNotFound:
-    """The error for a name that is not a corpus, with advice."""
-    if registry.find(name):
-        return CorpusNotFound(f"{name!r} is not built yet. Build it with: shortlist build {name}")
-    advice = did_you_mean(name, registry.names()) or " Register it with: shortlist register NAME KIND --root PATH"
-    return CorpusNotFound(f"{name!r} is not a registered corpus or an existing path.{advice}")
+    """The error for a name that is not a stored corpus, with advice."""
+    if corpus_names.find_source(name):
+        name = shlex.quote(shorten_name(name))
+        return CorpusNotFound(f"{name} is not built yet. Build it with: shortlist build {name}")
+    return corpus_names.make_not_found(name, " List the corpora with: shortlist ls")
 
 
-def find_path_source(path: str) -> registry.Registration | None:
-    """The source that a path alone means: the documents of a folder, the tools of a file."""
-    place = Path(path).expanduser()
-    prefix = "docs:" if place.is_dir() else "tools:" if place.is_file() else ""
-    return registry.find(f"{prefix}{path}") if prefix else None
+def shorten_name(name: str) -> str:
+    """The name of a corpus with the path in it as short as in this folder."""
+    prefix = next((prefix for prefix in OF_A_PATH if name.startswith(prefix)), "")
+    return prefix + screen.shorten_path(name.removeprefix(prefix))
 
 
 def find_roots(entry: registry.Registration) -> list[Path]:
     """The files and folders of a source that exist."""
     roots = [Path(root) for root in entry.roots] or (skills.usual_roots() if entry.kind == "skills" else [])
     return [root.resolve() for root in roots if root.exists()]
-
-
-def count_files(paths: Iterable[str]) -> int:
-    """The number of files at these paths, in folders, too."""
-    return sum(folder.count_files(Path(path).expanduser()) for path in paths)

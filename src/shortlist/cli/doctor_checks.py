@@ -23,6 +23,7 @@ from shortlist.errors import EmbedderError, ShortlistError, install_line
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.embedders import models
 from shortlist.index.kernels import library
+from shortlist.index.text.languages import ENGLISH, describe_languages
 from shortlist.install.agent_check import check_agents
 from shortlist.install.agents import Places
 from shortlist.library import registry
@@ -150,6 +151,8 @@ def _check_corpora() -> Iterator[Check]:
                 info = corpus.info()
                 shortlist.search(corpus, "one text", k=1)
             says = f"{count_of(info['documents'], 'document')}, embedder {info['embedder']}"
+            if any(code != ENGLISH for code in info["languages"]):
+                says += f", languages: {describe_languages(info['languages'])}"
             yield Check(name, "note" if info["advice"] else "ok", says, info["advice"])
         except EmbedderError as error:
             yield Check(name, "note", f"{count_of(info['documents'], 'document')}, keyword search only", str(error))

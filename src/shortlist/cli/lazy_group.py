@@ -21,7 +21,10 @@ class LazyCommand(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """Commands by heading and name. `default` is the command that runs, or `welcome` the text, if none is given."""
+    """Commands by heading and name; those under the heading "" are hidden, as former names of others.
+
+    `default` is the command that runs, or `welcome` the text, if none is given.
+    """
 
     def __init__(
         self,
@@ -35,13 +38,14 @@ class LazyGroup(click.Group):
         welcome: str = "",
     ) -> None:
         super().__init__(name, help=help, epilog=make_epilog(examples, notes), no_args_is_help=not default)
-        self._headings = headings
+        self._headings = {heading: entries for heading, entries in headings.items() if heading}
         self._entries = {name: entry for entries in headings.values() for name, entry in entries.items()}
         self._default = default
         self._welcome = welcome
         self.commands = {  # without parameters: enough to list and to suggest them
             name: click.Command(name, help=entry.short_help) if isinstance(entry, LazyCommand) else entry
-            for name, entry in self._entries.items()
+            for entries in self._headings.values()
+            for name, entry in entries.items()
         }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

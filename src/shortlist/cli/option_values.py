@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -61,6 +62,12 @@ def join_conditions(ctx: click.Context, param: click.Parameter, given: Sequence[
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:
     """The distinct names in texts that may each contain several, separated by commas."""
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+
+
+def split_corpora(texts: Iterable[str]) -> tuple[str, ...]:
+    """The distinct names and paths of corpora; a path that exists may contain commas."""
+    parts = [[text] if os.path.exists(text) else split_names([text]) for text in texts]
+    return tuple(dict.fromkeys(name for names in parts for name in names))
 
 
 def split_given_names(ctx: click.Context, param: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:

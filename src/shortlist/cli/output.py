@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import functools
+import codecs
 import json
 import os
 import sys
+import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shortlist._text import escape_json, terminal_safe
 from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.display.progress import Bar, Meter, find_canvas
 
 with lazy_imports():  # they import rich
     from shortlist.cli.terminal import answers, screen
 
 if TYPE_CHECKING:
-    from shortlist.cli.terminal.progress_bars import Bars
     from shortlist.documents import Problem
 
-Bar = Callable[..., None]  # (done, total or None, note)
+MOST_REASONS, MOST_IDS = 4, 3  # shown of what was skipped
+# Signs that many documents have, for terminals whose encoding lacks them.
+SPELLED = {
+    "£": "GBP ", "€": "EUR ", "¥": "JPY ", "°": " deg", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"',
+    "•": "*", "✓": "*", "·": ".", "×": "x", "→": "->", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe",
+}  # fmt: skip
 OK, ERROR, USAGE, ABSTAINED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -31,6 +38,7 @@ class Output:
 
     as_json: bool
     quiet: bool
+    problems: list[Problem] = field(default_factory=list)  # of the corpora that the command has built
 
     def show(
         self,
@@ -46,7 +54,8 @@ class Output:
         Only the texts of documents and answers (`is_text`) are written to a pipe as they are.
         """
         if self.as_json:
-            write(_to_json(data))
+            problems = [problem.to_dict() for problem in self.problems]
+            write(_to_json({**data, "problems": problems} if problems else data))
         elif self.quiet and is_text:
             write("".join(f"{terminal_safe(text) if sys.stdout.isatty() else text}\n" for text in brief))
         elif self.quiet:
@@ -63,25 +72,42 @@ class Output:
         if not sys.stdout.isatty():
             yield write
             return
-        with answers.show_text() as add:
+        with answers.stream_text() as add:
             yield add
+
+    @contextmanager
+    def waiting(self, title: str) -> Iterator[Callable[[], None]]:
+        """A spinner on stderr if that is a terminal, until the work or the function that is yielded ends it."""
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda: None
+            return
+        with answers.show_waiting(title) as stop:
+            yield stop
 
     def note(self, text: str) -> None:
         """Write a line to stderr unless quiet."""
         if not self.quiet:
-            print(terminal_safe(text), file=sys.stderr, flush=True)
+            _write_error(text)
 
     def report_problems(self, problems: Iterable[Problem]) -> None:
-        """Write a line for each file that was skipped or only partly read."""
-        for problem in problems:
-            self.note(
-                f"shortlist: {_make_line(problem.id)}{' was skipped.' if problem.source else ':'} {problem.reason}"
-            )
+        """Write a line for each reason why files were skipped or only partly read; of many, only the first few."""
+        by_reason: dict[tuple[str, bool], list[str]] = {}
+        known = len(self.problems)
+        self.problems.extend(problems)
+        for problem in self.problems[known:]:
+            by_reason.setdefault((problem.reason, bool(problem.source)), []).append(_make_line(problem.id))
+        groups = list(by_reason.items())
+        for (reason, is_skipped), ids in groups[:MOST_REASONS]:
+            more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
+            state = f" {'was' if len(ids) == 1 else 'were'} skipped." if is_skipped else ":"
+            self.note(f"shortlist: {', '.join(ids[:MOST_IDS])}{more}{state} {reason}")
+        if count := sum(len(ids) for _, ids in groups[MOST_REASONS:]):
+            self.note(f"shortlist: And {count:,} more. List all with --json.")
 
     @staticmethod
     def warn(sentence: str) -> None:
         """Write a line to stderr even if quiet: why the command fails although it has an answer."""
-        print(f"shortlist: {terminal_safe(sentence)}", file=sys.stderr, flush=True)
+        _write_error(f"shortlist: {sentence}")
 
     def can_ask(self) -> bool:
         """Whether a person can answer a question."""
@@ -97,24 +123,14 @@ class Output:
         return is_yes
 
     @contextmanager
-    def progress(self, title: str, about: int = 0) -> Iterator[Bar | None]:
-        """A bar on stderr if that is a terminal. It appears at the first update; `about` is the expected total."""
-        if self.quiet or not sys.stderr.isatty():
+    def progress(self, title: str, unit: str = "documents") -> Iterator[Bar | None]:
+        """A bar on stderr if that is a terminal. It appears if the job takes longer than a moment."""
+        canvas = None if self.quiet else find_canvas()
+        if canvas is None:
             yield None
             return
-        with ExitStack() as stack:
-
-            @functools.cache
-            def start() -> Bars:
-                from shortlist.cli.terminal.progress_bars import show_progress  # noqa: PLC0415  # maybe in a thread
-
-                return stack.enter_context(show_progress(title))
-
-            def update(done: int, total: int | None, note: str = "") -> None:
-                start()(done, total or (about if done <= about else None), note)
-
-            update.phase = lambda *phase: start().phase(*phase)  # type: ignore[attr-defined]
-            yield update
+        with Bar(canvas, Meter(title, unit)) as bar:
+            yield bar
 
 
 def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
@@ -130,10 +146,36 @@ def fail(sentence: str, kind: str, code: int, *, as_json: bool) -> int:
 
 
 def write(text: str) -> None:
-    """Write to stdout. Characters that its encoding cannot express are replaced."""
+    """Write to stdout. Characters that its encoding cannot express are spelled with others."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+    codecs.register_error("spell", _spell)
+    sys.stdout.write(text.encode(encoding, "spell").decode(encoding))
     sys.stdout.flush()
+
+
+def _write_error(text: str) -> None:
+    """Write lines to stderr, in a terminal wrapped between words."""
+    text = terminal_safe(text)
+    if sys.stderr.isatty():
+        wrapper = textwrap.TextWrapper(_find_width(), break_long_words=False, break_on_hyphens=False)
+        text = "\n".join(wrapper.fill(line) for line in text.split("\n"))
+    print(text, file=sys.stderr, flush=True)
+
+
+def _find_width() -> int:
+    """The width of the terminal of stderr, or that in COLUMNS, as for stdout."""
+    with suppress(OSError, ValueError):
+        return max(int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stderr.fileno()).columns), 1)
+    return 80
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    """ASCII for a character: signs by the table, letters without their accents, others as a question mark."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letter = error.object[error.start]
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return SPELLED.get(letter) or plain or "?", error.start + 1
 
 
 def _make_line(text: str) -> str:

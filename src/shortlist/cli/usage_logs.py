@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from shortlist._text import printable
-from shortlist.cli.corpora import make_not_found, open_corpus
+from shortlist.cli.corpora import make_not_found, open_corpus, resolve
 from shortlist.cli.output import Output
 from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
@@ -68,7 +68,7 @@ def find_log(name: str) -> UsageLog:
         return open_usage(config.home / FILE, config.shared, lambda: servers)
     if folder := _find_gateway(name):
         return UsageLog(folder / FILE)
-    file = find_corpus_file(name)
+    file = find_corpus_file(name := resolve(name))
     if file is None:
         raise make_not_found(name)
     return UsageLog(derived_folder(file.parent) / FILE)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from shortlist._redact import redact, secrets_in_words
-from shortlist._text import did_you_mean
 from shortlist.client.addresses import is_service_address
 from shortlist.documents import Document
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
-from shortlist.index.corpus import Corpus, create_corpus, open_corpus
-from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
+from shortlist.index import corpus as index_corpus
+from shortlist.index.corpus import Corpus, create_corpus
+from shortlist.index.corpus_paths import full_name, stored_corpora
+from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
@@ -22,7 +23,8 @@ from shortlist.index.location import find_corpus_file
 from shortlist.index.storage.usage_log import Learning
 from shortlist.library import registry
 from shortlist.library.build import build
-from shortlist.protocols import Progress
+from shortlist.library.corpus_names import find_source, make_not_found, resolve
+from shortlist.protocols import ProgressOption
 from shortlist.sources import documents_of
 
 OPEN_AT_ONCE = 16
@@ -39,8 +41,10 @@ Searchable = (
 )
 
 
-def open_corpora(corpus: Searchable, *, needs_vectors: bool, progress: Progress | None = None) -> list[Corpus]:
-    """Open the given corpora. Plain texts are indexed in memory, with vectors only if needed.
+def open_corpora(
+    corpus: Searchable, *, needs_vectors: bool, progress: ProgressOption = None, language: str | None = None
+) -> list[Corpus]:
+    """Open the given corpora. Plain texts are indexed in memory, in a language if given, with vectors only if needed.
 
     A tuple of names, paths or Corpus objects means corpora, and so does a list of paths or Corpus objects. The strings
     of a list are texts, whatever corpora there are.
@@ -51,7 +55,9 @@ def open_corpora(corpus: Searchable, *, needs_vectors: bool, progress: Progress 
         if isinstance(corpus, list) and corpus and all(isinstance(item, str) and is_known(item) for item in corpus):
             advice = f"To search these corpora, pass a tuple: {tuple(corpus)}."
             warnings.warn(f"The strings of a list are searched as texts. {advice}", UserWarning, stacklevel=4)
-        return [_index_in_memory(corpus, needs_vectors)]
+        return [_index_in_memory(corpus, needs_vectors, language)]
+    if language is not None:
+        raise InputError(f"language={language!r} is for lists of texts. A stored corpus is built with its language.")
     found = [one if isinstance(one, Corpus) else open_named(one, progress) for one in corpus]
     return list({id(one): one for one in found}.values())
 
@@ -63,11 +69,12 @@ def _are_corpora(items: Any) -> TypeGuard[Sequence[Corpus | str | Path]]:
     return all(isinstance(item, kinds) for item in items)
 
 
-def _index_in_memory(texts: Any, needs_vectors: bool) -> Corpus:
+def _index_in_memory(texts: Any, needs_vectors: bool, language: str | None = None) -> Corpus:
     if not isinstance(texts, Iterable):
         raise InputError(f"A corpus must be a Corpus, its name, or a list or mapping of texts, not {texts!r}.")
     documents = list(documents_of(texts))
-    corpus = create_corpus(in_memory=True, embedder=default_in_memory(documents) if needs_vectors else "none")
+    embedder = default_in_memory(documents) if needs_vectors else "none"
+    corpus = create_corpus(in_memory=True, embedder=embedder, language=language)
     if failed := corpus.add(documents).failed:
         raise InputError(f"{failed[0].id or 'An entry'} cannot be searched: {failed[0].reason}")
     return corpus
@@ -93,25 +100,53 @@ def open_states(corpora: Sequence[Corpus]) -> Iterator[list[CorpusState]]:
         yield [CorpusState(one, states[id(one)]) for one in corpora]
 
 
-def is_known(name: str) -> bool:
-    """Whether the name is a registered, built-in or stored corpus."""
+def open_corpus(
+    name: str | Path,
+    embedder: EmbedderSpec = None,
+    *,
+    engine: str | None = None,
+    learning: Learning = "on",
+    token: str | None = None,
+    allow_http: bool = False,
+) -> Corpus:
+    """Open an existing corpus by its name, by its folder, or by the path of the files that it was built from.
+
+    `engine` is where it is stored, if its folder does not say so. `learning` is what is done with use: "on" stores it
+    and ranks by it, "log" only stores it, "off" does neither.
+
+    The name may be the address of a corpus behind a service, such as "https://host/handbook". `token` is for that
+    service; without one, SHORTLIST_TOKEN is sent, but only to this machine or to an address that you confirmed
+    (`shortlist trust ADDRESS`). Plain http to another machine needs `allow_http`.
+    """
+    resolved = resolve(name)
     try:
-        if find_corpus_file(name):
-            return True
-        entry = registry.find(name)
-        return entry is not None and (not name.startswith(OF_A_PATH) or Path(entry.roots[0]).exists())
-    except (OSError, ValueError, RegistryDamaged):
+        return index_corpus.open_corpus(
+            resolved, embedder, engine=engine, learning=learning, token=token, allow_http=allow_http
+        )
+    except CorpusNotFound:
+        if resolved == name:
+            raise
+        raise CorpusNotFound(f"{str(name)!r} is not indexed yet. Index it: shortlist.build({str(name)!r})") from None
+
+
+def is_known(name: str) -> bool:
+    """Whether a name or path means a corpus: registered, built in, stored, or of existing files."""
+    try:
+        resolved = resolve(name)
+        return find_corpus_file(resolved) is not None or find_source(resolved) is not None
+    except (OSError, ValueError, RegistryDamaged, CorpusNotFound):
         return False
 
 
 def open_named(
-    name: str | Path, progress: Progress | None = None, *, can_build: bool = True, learning: Learning = "on"
+    name: str | Path, progress: ProgressOption = None, *, can_build: bool = True, learning: Learning = "on"
 ) -> Corpus:
-    """Open a corpus by name, and cache it until its file is replaced; what it learns is that of the caller alone.
+    """Open a corpus by name or path, and cache it until its file is replaced; it learns for the caller alone.
 
-    A known corpus that was not built yet, or not completely, is built now if `can_build`. The address of a corpus
-    behind a service is opened for a caller on this machine only: requests and settings files must not choose one.
+    A known corpus that was not built yet, or not completely, is built now if `can_build`. Paths of files, and the
+    address of a corpus behind a service, are opened for a caller on this machine only: requests must not choose them.
     """
+    name = resolve(name) if can_build else name
     if isinstance(name, str) and is_service_address(name):
         return _open_address(name, can_open=can_build)
     try:
@@ -125,7 +160,7 @@ def open_named(
         return _build_on_first_use(name, progress, learning)
     corpus = _open.pop(key, None)
     if corpus is None:
-        corpus = open_corpus(full_name(name) if isinstance(name, str) else name, learning=learning)
+        corpus = index_corpus.open_corpus(full_name(name) if isinstance(name, str) else name, learning=learning)
         if can_build and corpus.is_empty and isinstance(name, str) and registry.find(name):
             corpus = _build_on_first_use(name, progress, learning)
     return _cache(key, corpus)
@@ -135,7 +170,7 @@ def _open_address(url: str, *, can_open: bool) -> Corpus:
     if not can_open:
         raise CorpusNotFound(f"{url!r} is the address of another service. Serve corpora of this machine.")
     key: tuple[str, int, Learning] = (url, 0, "off")
-    return _cache(key, _open.pop(key) if key in _open else open_corpus(url))
+    return _cache(key, _open.pop(key) if key in _open else index_corpus.open_corpus(url))
 
 
 def _cache(key: tuple[str, int, Learning], corpus: Corpus) -> Corpus:
@@ -150,13 +185,14 @@ def describe_unbuilt(name: str) -> SourceError:
     return SourceError(f"The corpus {name!r} was never built, or is empty. Run: shortlist build {name}")
 
 
-def _build_on_first_use(name: str | Path, progress: Progress | None, learning: Learning) -> Corpus:
+def _build_on_first_use(name: str | Path, progress: ProgressOption, learning: Learning) -> Corpus:
     if isinstance(name, str) and registry.find(name):
         return build(name, progress=progress, learning=learning)
     try:
-        return open_corpus(name, learning=learning)  # raises the right error
-    except CorpusNotFound as error:
-        raise CorpusNotFound(f"{error}{did_you_mean(str(name), registry.names())}") from None
+        return index_corpus.open_corpus(name, learning=learning)  # raises the right error
+    except CorpusNotFound:
+        advice = f" Build it first: shortlist.build(source, name={str(name)!r})"
+        raise make_not_found(name, advice) from None
 
 
 def describe_corpora() -> list[dict[str, Any]]:
@@ -175,6 +211,8 @@ def _describe(name: str, folder: Path | None) -> dict[str, Any]:
         "documents": None,
         "passages": None,
         "embedder": None,
+        "languages": {},
+        "advice": "",
         "engine": str(entry.engine if entry and entry.engine and folder is None else EMBEDDED),
         "bytes": size_of(folder),
         "problem": None,
@@ -183,9 +221,10 @@ def _describe(name: str, folder: Path | None) -> dict[str, Any]:
         try:
             pointer = pointers.read(folder)
             row["engine"] = str(pointer.address) if pointer else EMBEDDED
-            with open_corpus(folder) as corpus:
+            with index_corpus.open_corpus(folder) as corpus:
                 info = corpus.info()
-                row |= {key: info[key] for key in ("documents", "passages", "embedder", "bytes") if key in info}
+                shown = ("documents", "passages", "embedder", "languages", "advice", "bytes")
+                row |= {key: info[key] for key in shown if key in info}
         except CorpusError as error:
             row["problem"] = str(error)
     return row

@@ -25,7 +25,7 @@ FILE = "corpora.json"
 FORMAT = 1
 
 BUILT_IN = ("skills", "packages", "mcp")  # each is its own kind
-KIND_OF_A_PATH = dict(zip(OF_A_PATH, ("tools", "files"), strict=True))
+KIND_OF_A_PATH = dict(zip(OF_A_PATH, ("tools", "files", "skills"), strict=True))
 ONLY_IN_A_PROGRAM = ("mapping", "list")
 
 
@@ -65,6 +65,7 @@ def register(
     pattern: str | None = None,
     *,
     exclude: str | None = None,
+    ocr: bool = False,
     timeout: float | None = None,
     embedder: str | None = None,
     engine: str | None = None,
@@ -72,16 +73,15 @@ def register(
 ) -> Registration:
     """Store a source under a name, for `build(name)` and for searches by that name. Nothing is read or built yet.
 
-    `root` is a path or a list of paths. `pattern` and `exclude` are options of "files", and `timeout` in seconds of
-    "mcp". `engine` is the
-    address of a cluster to store the corpus in; user and password are not saved. A name that is registered for
-    something else, or whose stored corpus is not registered, needs `replace=True`.
+    `root` is a path or a list of paths. `pattern`, `exclude` and `ocr` are options of "files", and `timeout` in seconds
+    of "mcp". `engine` is the address of a cluster to store the corpus in; user and password are not saved. A name that
+    is registered for something else, or whose stored corpus is not registered, needs `replace=True`.
     """
     _check_name(name)
     if kind in ONLY_IN_A_PROGRAM:
         raise InputError(f"A {kind} exists only in memory and cannot be registered. Use shortlist.build.")
     roots = () if root is None else (root,) if isinstance(root, str | Path) else tuple(root)
-    options = {"pattern": pattern, "exclude": exclude, "timeout": timeout}
+    options = {"pattern": pattern, "exclude": exclude, "ocr": ocr or None, "timeout": timeout}
     given = {key: value for key, value in options.items() if value is not None}
     address = None if engine in (None, EMBEDDED) else str(Address.parse(engine))
     entry = Registration(name, kind, tuple(_lasting(place) for place in roots), given, embedder, address)
@@ -116,7 +116,7 @@ def registered() -> dict[str, Registration]:
 
 
 def find(name: str) -> Registration | None:
-    """The registration of a name, also for built-in names, docs:PATH and tools:PATH."""
+    """The registration of a name, also for built-in names, docs:PATH, tools:PATH and skills:PATH."""
     entry = registered().get(name)
     if entry is None and name in BUILT_IN:
         entry = Registration(name, name)
@@ -146,7 +146,7 @@ def _check_name(name: str) -> None:
     if name != name.strip() or name.endswith(".") or name.startswith("-"):
         raise InputError(f"Invalid name {name!r}: it must not start with -, end with a dot, or have spaces around it.")
     if name.startswith(OF_A_PATH):
-        raise InputError(f"Invalid name {name!r}: {' and '.join(OF_A_PATH)} mark paths, which need no registration.")
+        raise InputError(f"Invalid name {name!r}: {', '.join(OF_A_PATH)} mark paths, which need no registration.")
 
 
 def _check_neighbours(name: str, known: Mapping[str, Registration]) -> None:

@@ -75,7 +75,7 @@ def test_b1_an_index_of_an_earlier_version_is_reached_with_global(lamp: Shell) -
 
 @pytest.mark.parametrize("how", ["option", "variable", "file"])
 def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> None:
-    given = {"top_k": "1", "threshold": "0", "memory_window_turns": "1", "agent_max_steps": "1"}
+    given = {"top_k": "1", "min_relevance": "0", "memory_window_turns": "1", "agent_max_steps": "1"}
     options = {"option": [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]}.get(how, [])
     if how == "variable":
         lamp.environment |= {f"SHORTLIST_{key.upper()}": value for key, value in given.items()}
@@ -95,6 +95,17 @@ def test_b9_what_is_shown_and_remembered_can_be_set(lamp: Shell, how: str) -> No
     assert first[1]["content"].count("<passage ") == 1
     assert [message["content"] for message in last[1:3]] == ["And the hall?", "It is green [hall.txt:whole]."]
     assert len(last) == 4
+
+
+def test_the_former_option_of_the_lowest_relevance_is_accepted_with_a_note(lamp: Shell) -> None:
+    question = ("query", "What colour is the lamp in the hall?", *INDEX, "--extractive")
+    done = lamp(*question, "--threshold", "1")
+    assert done.code == 3
+    assert "shortlist: --threshold is deprecated. Use --min-relevance, a number from 0 to 1.\n" in done.err
+    assert lamp(*question, "--min-relevance", "1").code == 3
+    assert lamp(*question, "--min-relevance", "none").code == 0
+    assert lamp(*question, "--min-relevance", "0.1", "--threshold", "0.1").code == 2
+    assert "--threshold" not in lamp("query", "--help").out
 
 
 def test_the_model_of_the_environment_is_asked_and_checked(lamp: Shell) -> None:
@@ -175,9 +186,9 @@ def test_a_chat_in_a_terminal_streams_survives_ctrl_c_and_ends_with_ctrl_d(lamp:
     with serving(*script) as server:
         terminal = Terminal(lamp, "chat", *INDEX, SHORTLIST_LLM_URL=server.url, SHORTLIST_LLM_MODEL="small")
         try:
-            assert f"Language model: small. Questions and passages are sent to {server.url} " in terminal.wait_for("> ")
+            assert f"Language model: small. Questions and passages are sent to {server.url}" in terminal.wait_for("> ")
             terminal.send("What colour is the lamp?\n")
-            assert "The lamp is green [hall.txt:whole]." in terminal.wait_for("9 tokens in 1 call")
+            assert "The lamp is green [1]." in terminal.wait_for("9 tokens in 1 call")
             terminal.wait_for("> ")
             terminal.send("half a line")
             terminal.wait_for("half a line")  # what is typed and not yet read would be lost, and readline wait for it
@@ -186,7 +197,7 @@ def test_a_chat_in_a_terminal_streams_survives_ctrl_c_and_ends_with_ctrl_d(lamp:
             terminal.wait_for("refuses the key")
             terminal.wait_for("> ")
             terminal.send("When was the lamp made?\n")
-            terminal.wait_for("Made in 1950 [hall.txt:whole].")
+            terminal.wait_for("Made in 1950 [1].")
             terminal.wait_for("> ")
             terminal.send("\x04")
             assert terminal.end() == 0
@@ -213,3 +224,85 @@ def test_ctrl_c_ends_an_answer_and_not_the_chat(lamp: Shell) -> None:
         except BaseException:
             os.kill(terminal.pid, signal.SIGKILL)
             raise
+
+
+QUESTION = "What colour is the lamp in the hall?"
+GREEN = "The lamp in the hall is green."
+
+
+def test_ask_numbers_what_it_cites_and_lists_only_that_with_its_place(lamp: Shell) -> None:
+    (lamp.folder / "lamps" / "hall.txt").write_text(f"About lamps.\n\n{GREEN}\n")
+    assert lamp("ingest", "lamps", *INDEX).code == 0
+    done = lamp("ask", QUESTION, *INDEX)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[:3] == [f"{GREEN} [1]", "", "[1] lamps/hall.txt, line 3"]
+    assert "rooms.csv" not in done.out
+    shown = lamp("ask", QUESTION, *INDEX, "--evidence").out
+    assert "Also retrieved, by relevance:" in shown
+    assert "lamps/rooms.csv, row 1" in shown
+    assert lamp("ask", QUESTION, *INDEX, "--quiet").out == f"{GREEN} [hall.txt:whole]\n"
+    data = lamp("ask", QUESTION, *INDEX, "--json").json
+    assert [citation["place"] for claim in data["sentences"] for citation in claim["citations"]] == ["line 3"]
+
+
+def test_a_refusal_of_ask_says_how_to_see_what_was_retrieved(lamp: Shell) -> None:
+    done = lamp("ask", "What colour is the telephone in the hall?", *INDEX)
+    assert (done.code, done.out.splitlines()[0]) == (3, REFUSAL)
+    assert "--evidence" in done.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("docs:lamps", QUESTION), ("docs:lamps", *QUESTION.split()), (QUESTION, "-c", "docs:lamps")],
+)
+def test_the_first_word_may_be_the_corpus_to_ask(lamp: Shell, words: tuple[str, ...]) -> None:
+    assert lamp("ask", *words).out.startswith(GREEN)
+
+
+def test_a_question_of_several_words_is_asked_from_the_index(lamp: Shell) -> None:
+    assert lamp("ask", *QUESTION.split(), *INDEX).out.startswith(GREEN)
+    assert lamp("ingest", "lamps").code == 0
+    assert lamp("ask", *QUESTION.split()).out.startswith(GREEN)
+    done = lamp("ask", "lmaps", QUESTION)
+    assert done.code == 1
+    assert "'lmaps' is not a registered corpus" in done.err
+
+
+def test_ask_prints_sentences_while_the_model_writes(lamp: Shell) -> None:
+    reply = ("The lamp is green ", "[hall.txt:whole]. It was made in 1950 [hall.txt:whole].")
+    with serving(streamed(*reply)) as server:
+        model = {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"}
+        done = lamp("ask", QUESTION, *INDEX, **model)
+    assert server.asked[0]["stream"] is True
+    lines = done.out.splitlines()
+    assert lines[0] == "The lamp is green [1]. It was made in 1950 [1]."
+    assert lines[2] == "[1] lamps/hall.txt"
+    assert any(line.startswith("confidence 0.") or line == "confidence 1.00" for line in lines)
+
+
+@pytest.mark.parametrize("command", ["ask", "query", "chat"])
+def test_a_model_that_fails_is_one_sentence_and_the_offer_to_answer_without_it(lamp: Shell, command: str) -> None:
+    with serving(failure(500, "out of memory")) as server:
+        model = {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small"}
+        words = () if command == "chat" else (QUESTION,)
+        done = lamp(command, *words, *INDEX, stdin=f"{QUESTION}\n", **model)
+    assert done.code == (0 if command == "chat" else 1)
+    assert "answered 500: out of memory. To answer without a language model, add --extractive." in done.err
+
+
+def test_a_spinner_shows_in_a_terminal_until_the_answer_comes(lamp: Shell) -> None:
+    with serving(Scripted(body=streamed("It is green [hall.txt:whole].").body, waits=0.5)) as server:
+        model = {"SHORTLIST_LLM_URL": server.url, "SHORTLIST_LLM_MODEL": "small", "TERM": "xterm-256color"}
+        terminal = Terminal(lamp, "ask", QUESTION, *INDEX, **model)
+        assert terminal.end() == 0
+    assert "Reading the documents ..." in terminal.screen
+    assert "It is green [1]." in terminal.screen
+    assert "Reading" not in lamp("ask", QUESTION, *INDEX).err
+
+
+def test_query_is_the_hidden_former_name(lamp: Shell) -> None:
+    assert lamp("query", QUESTION, *INDEX).out.startswith(f"{GREEN} [hall.txt:whole]")
+    shown = lamp("--help").out
+    assert "  ask " in shown
+    assert "  query " not in shown

@@ -13,6 +13,7 @@ import pytest
 
 import shortlist
 from shortlist.index.engines import pointers
+from shortlist.library.uploads import Uploads, upload_folder
 from tests.cli.conftest import Shell
 from tests.cli.terminals import interruptible, wait_for
 
@@ -84,6 +85,14 @@ def test_status_shows_what_a_build_would_do(shop: Shell) -> None:
     row = shop("status", "shop", "--json").json["corpora"][0]
     assert (row["state"], row["changes"]["added"], row["changes"]["unchanged"]) == ("stale", 1, 90)
     assert "add 1" in shop("status", "shop").out
+
+
+def test_rm_deletes_uploaded_files_with_the_data(shop: Shell) -> None:
+    Uploads().save("letters", "a.md", b"The ferry sails at nine.")
+    assert shop("build", "letters").code == 0
+    assert upload_folder("letters").exists()
+    assert shop("rm", "letters", "--data").code == 0
+    assert not upload_folder("letters").exists()
 
 
 def test_rm_unregisters_and_deletes_only_with_data(shop: Shell) -> None:

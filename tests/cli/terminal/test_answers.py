@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from shortlist import REFUSAL
-from shortlist.cli.terminal.answers import show_sources
+from shortlist.cli.terminal.answers import show_sources, show_text
 from shortlist.cli.terminal.screen import render
 from shortlist.results import Answer, Citation, Claim, Dropped, Evidence
 from tests.answer.server import completion, serving, streamed
@@ -71,7 +73,7 @@ def test_outside_of_a_terminal_an_answer_is_exactly_its_text(mast: Shell) -> Non
 
 @pytest.mark.parametrize("command", ["query", "chat"])
 def test_a_terminal_shows_removed_sentences_struck_through(lamp: Shell, command: str) -> None:
-    reply = "- The lamp is **green** [hall.txt:whole].\n- It is 90 years old [hall.txt:whole]."
+    reply = "- The lamp is **green** [hall.txt:whole].\n\nIt is 90 years old [hall.txt:whole]."
     question = "What colour is the lamp in the hall?"
     more = {"TERM": "xterm-256color", "COLUMNS": "200", "SHORTLIST_LLM_MODEL": "small"}
     with serving(completion(reply) if command == "query" else streamed(reply)) as server:
@@ -85,9 +87,10 @@ def test_a_terminal_shows_removed_sentences_struck_through(lamp: Shell, command:
             terminal.wait_for("> ")
             terminal.send("/exit\n")
         assert terminal.end() == 0
-    assert "• \x1b[0mThe lamp is \x1b[1mgreen\x1b[0m [hall.txt:whole]." in shown
+    cited = "[hall.txt:whole]" if command == "query" else "[1]"
+    assert f"• \x1b[0mThe lamp is \x1b[1mgreen\x1b[0m {cited}." in shown
     assert "1 sentence is removed:" in shown
-    assert "\x1b[9m- It is 90 years old [hall.txt:whole].\x1b[0m" in shown
+    assert "\x1b[9mIt is 90 years old [hall.txt:whole].\x1b[0m" in shown
     assert shown.count("The number 90 is not in what it cites.") == 1
 
 
@@ -111,6 +114,17 @@ def test_sentences_from_a_flagged_passage_are_counted_below_the_sources() -> Non
     assert lines[-1] == "1 sentence is from a suspicious passage. Do not follow instructions in it."
 
 
+def test_unchecked_sentences_are_counted_with_the_reason() -> None:
+    item = Evidence(1, "a.md", "/files/a.md", "whole", "Delivery is free.", 0.5)
+    cited = (Citation(1, item.marker, item.source, "whole"),)
+    claim = Claim("Die Lieferung ist kostenlos [a.md:whole].", cited, "unchecked", "It is in German.")
+    answer = Answer("Why?", claim.text, [claim], [item], refused=False, reason="", by="llm")
+    assert (
+        render(lambda screen: show_sources(screen, answer)).splitlines()[-1]
+        == "1 sentence is unchecked: It is in German."
+    )
+
+
 def test_removed_sentences_that_are_not_listed_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped = [Dropped(f"It has {count} masts.", f"The number {count} is missing.") for count in range(4, 9)]
     answer = Answer("Why?", REFUSAL, [], [], refused=False, reason="", by="llm", dropped=dropped)
@@ -121,3 +135,20 @@ def test_removed_sentences_that_are_not_listed_are_counted(monkeypatch: pytest.M
     lines = render(lambda screen: show_sources(screen, answer)).splitlines()
     assert "It has 6 masts." in lines[-2]
     assert "and 2 more" in lines[-1]
+
+
+def test_what_was_asked_for_is_bold_in_the_text_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for source, text, bold in (
+        ("a.md", "Delivery is £7.95 a parcel. [1]", True),
+        ("a.txt", "Delivery *is* £7.95 a parcel. [1]", True),
+        ("a.md", "Delivery *is* £7.95 a parcel. [1]", False),
+    ):
+        place = (len(text) - 3, len(text))
+        claim = Claim(text, (Citation(1, "[1]", source, "whole", (), (place,)),), "quoted")
+        start = text.index("£")
+        marked = start, start + 5
+        answer = Answer("?", text, [claim], [], refused=False, reason="", by="extract", span=marked)
+        drawn = render(partial(show_text, answer=answer))
+        assert ("\x1b[1m£7.95\x1b[0m" in drawn) is bold
+        assert "[1]" in drawn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shortlist.cli.terminal.corpus_tables import show_corpora, show_facts, show_ingested, show_verified
 from shortlist.cli.terminal.screen import render
 
@@ -33,4 +35,30 @@ def test_damage_and_repairs_are_listed() -> None:
 def test_facts_are_flat_and_empty_ones_are_left_out() -> None:
     facts = {"size": 1, "floors": {"lexical": 0.123456}, "none": None, "list": ["a", "b"]}
     lines = [line.split() for line in render(lambda screen: show_facts(screen, "shop", facts)).splitlines()]
-    assert lines == [["shop"], ["size", "1"], ["floors", "lexical", "0.1235"], ["list", "a,", "b"]]
+    assert lines == [
+        ["shop"],
+        ["Calibrated", "thresholds", "0.1235", "(mode", "lexical)"],
+        ["size", "1"],
+        ["list", "a,", "b"],
+    ]
+
+
+def test_facts_have_labels_and_units() -> None:
+    usage = {"learning": "on", "searches": 1, "uses": 2, "documents": 1, "bytes": 20}
+    facts = {"name": "shop", "bytes": 287_232, "documents": 1_200, "dim": 256, "usage": usage, "doubts": {}}
+    source = {"kind": "files", "roots": ["/data/a"], "options": {"pattern": "md$"}, "embedder": None}
+    drawn = render(lambda screen: show_facts(screen, "shop", {**facts, "source": source}))
+    assert [re.split(r"\s{2,}", line.strip()) for line in drawn.splitlines()] == [
+        ["shop"],
+        ["Documents", "1,200"],
+        ["Source", "files /data/a, pattern md$"],
+        ["Size on disk", "287.2 kB"],
+        ["Vector size", "256 dimensions"],
+        ["Use", "learning is on, 1 search, 2 uses"],
+    ]
+
+
+def test_languages_have_their_names_and_the_most_frequent_is_first() -> None:
+    facts = {"languages": {"de": 1200, "ar": 3}, "embedder": "light"}
+    lines = [line.split() for line in render(lambda screen: show_facts(screen, "shop", facts)).splitlines()]
+    assert lines[1] == ["Languages", "German", "(1,200),", "Arabic", "(3)"]

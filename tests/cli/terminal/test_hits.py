@@ -52,3 +52,16 @@ def test_low_confidence_is_a_line_that_quiet_leaves_out(shop: Shell) -> None:
     assert f"Not sure: {found['confidence_reason']}" in " ".join(shop(*asked).out.split())
     assert shop(*asked, "--quiet").out == ""
     assert "Not sure" not in shop("discover", "shop", "refund_payment").out
+
+
+def test_the_text_of_a_hit_is_the_part_with_the_rarest_words(shell: Shell) -> None:
+    done = shell("search", "docs", "how long can I return a mattress", "-k", "1")
+    shown = " ".join(done.out.split())
+    assert "Mattresses and toppers | 60 nights at home" in shown
+    assert "#" not in shown
+    assert "**" not in shown
+
+
+def test_a_short_text_is_shown_whole(shell: Shell) -> None:
+    (shell.folder / "note.md").write_text("# Tea\n\n| kind | minutes |\n|---|---|\n| green | 2 |\n")
+    assert "Tea | kind | minutes | green | 2 |" in " ".join(shell("search", "note.md", "green tea").out.split())

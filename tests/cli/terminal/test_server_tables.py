@@ -11,6 +11,14 @@ def test_without_a_server_the_table_is_one_sentence() -> None:
     assert render(lambda screen: show_servers(screen, data)) == "No server is configured.\n"
 
 
+def test_a_server_that_never_listed_its_tools_comes_with_the_command_that_does() -> None:
+    row: dict[str, str | int | None] = {"name": "git", "state": "idle", "tools": None}
+    data = {"servers": [row], "pending_files": [], "notes": [], "pending": []}
+    assert "mcp status --refresh" in render(lambda screen: show_servers(screen, data))
+    row["tools"] = 0
+    assert "--refresh" not in render(lambda screen: show_servers(screen, data))
+
+
 def test_pending_tools_are_named_up_to_a_number() -> None:
     pending = [{"tool": f"git/t{at}", "reason": "It is new."} for at in range(MOST_NAMED + 2)]
     row = {"name": "git\x1b[2J", "state": "ready", "tools": 1200, "pending": 12}

@@ -1,10 +1,10 @@
-"""The commands that answer questions about the documents: query and chat."""
+"""The commands that answer questions about the documents: ask, its former name query, and chat."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,13 @@ from shortlist._redact import redact
 from shortlist.cli.command import command
 from shortlist.cli.commands.ingest_command import index_options, load_settings
 from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import split_names
 from shortlist.cli.output import ABSTAINED, OK, Output, write
-from shortlist.cli.shared_options import combine, corpus_option
-from shortlist.errors import CorpusNotFound, ShortlistError
+from shortlist.cli.shared_options import combine, complete_corpus, corpus_option, relevance_option
+from shortlist.errors import CorpusNotFound, LLMError, ShortlistError
 
 with lazy_imports():
+    from shortlist.answer import citations
     from shortlist.cli import confirming, corpora
     from shortlist.cli.terminal import answers
     from shortlist.client import addresses
@@ -31,10 +33,12 @@ with lazy_imports():
 if TYPE_CHECKING:
     from shortlist._settings import Answers
     from shortlist.answer.llm import OpenAIChat
+    from shortlist.cli.terminal.screen import Screen
     from shortlist.index.corpus import Corpus
     from shortlist.results import Answer
 
 HISTORY_LINES = 1000
+WAITING = "Reading the documents ..."
 EXCLUSIVE = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
 
 answer_options = combine(
@@ -48,11 +52,11 @@ answer_options = combine(
         type=click.IntRange(min=1),
         help="Maximum number of passages to show to the model (default: 4).",
     ),
-    click.option(
+    relevance_option(
         "--threshold",
-        metavar="X",
-        type=float,
-        help="Minimum relevance of a passage to the question, 0 to 1 (default: calibrated, or built in).",
+        str,
+        help="Lowest relevance of a passage to the question: a number from 0 to 1, auto (the calibrated or built-in "
+        "threshold) or none (whatever matches) (default: auto).",
     ),
     click.option(
         "--agent-max-steps",
@@ -65,11 +69,41 @@ answer_options = combine(
 
 @command(
     examples=[
-        'shortlist query "Who founded the company?"',
-        'shortlist query -c docs:docs "How many failed checkouts were there?"',
+        'shortlist ask "Who founded the company?"',
+        'shortlist ask docs "How many failed checkouts were there?" --evidence',
     ],
     exclusive=EXCLUSIVE,
 )
+@click.argument("words", nargs=-1, required=True, metavar="[CORPUS] QUESTION...", shell_complete=complete_corpus)
+@click.option("--evidence", is_flag=True, help="Also list the retrieved passages that the answer does not cite.")
+@answer_options
+@index_options
+def ask(
+    out: Output,
+    words: Sequence[str],
+    evidence: bool,
+    agent: bool,
+    extractive: bool,
+    corpus: tuple[str, ...],
+    top_k: int | None,
+    min_relevance: str | None,
+    agent_max_steps: int | None,
+    index_dir: str | None,
+    shared: bool,
+) -> int:
+    """Answer one question from the documents, with citations, or refuse if they do not contain the answer. The first
+    word may be a corpus to ask instead of the index."""
+    if not (corpus or index_dir or shared):
+        corpus, words = _split_corpus(words)
+    settings = load_settings(top_k=top_k, min_relevance=min_relevance, agent_max_steps=agent_max_steps)
+    talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
+    with _offering_extracts(talk):
+        answer = _stream_answer(out, talk, " ".join(words))
+    _show(out, answer, used, is_short=True, show_others=evidence)
+    return ABSTAINED if answer.refused else OK
+
+
+@command(examples=['shortlist query "Who founded the company?"'], exclusive=EXCLUSIVE)
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION...")
 @answer_options
 @index_options
@@ -80,16 +114,17 @@ def query(
     extractive: bool,
     corpus: tuple[str, ...],
     top_k: int | None,
-    threshold: float | None,
+    min_relevance: str | None,
     agent_max_steps: int | None,
     index_dir: str | None,
     shared: bool,
 ) -> int:
-    """Answer one question from the documents, with citations, or refuse if they do not contain the answer."""
-    settings = load_settings(top_k=top_k, threshold=threshold, agent_max_steps=agent_max_steps)
+    """The former name of ask. It cites passages by their locators and lists all of them, for scripts that read it."""
+    settings = load_settings(top_k=top_k, min_relevance=min_relevance, agent_max_steps=agent_max_steps)
     talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
-    answer = talk.ask(" ".join(question))
-    if not (out.as_json or sys.stdout.isatty()):
+    with _offering_extracts(talk), out.waiting(WAITING):
+        answer = talk.ask(" ".join(question))
+    if not (out.as_json or out.quiet or sys.stdout.isatty()):
         write(f"{answer.text}\n")
     _show(out, answer, used)
     return ABSTAINED if answer.refused else OK
@@ -111,17 +146,17 @@ def chat(
     extractive: bool,
     corpus: tuple[str, ...],
     top_k: int | None,
-    threshold: float | None,
+    min_relevance: str | None,
     agent_max_steps: int | None,
     index_dir: str | None,
     shared: bool,
 ) -> None:
     """Answer one question after another. Enter /reset to start a new conversation, and /exit or Ctrl-D to end it."""
     if out.as_json:
-        raise click.UsageError("chat cannot be combined with --json. Use query --json instead.")
+        raise click.UsageError("chat cannot be combined with --json. Use ask --json instead.")
     settings = load_settings(
         top_k=top_k,
-        threshold=threshold,
+        min_relevance=min_relevance,
         agent_max_steps=agent_max_steps,
         memory_window_turns=memory_window_turns,
     )
@@ -147,31 +182,81 @@ def _converse(out: Output, talk: shortlist.Chat, lines: Iterable[str]) -> None:
             _answer(out, talk, line)
 
 
+def _split_corpus(words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]:
+    """The corpora that the first word names, if it does, and the question.
+
+    A word before a question in quotation marks is a name, too, so that a typo in it is reported.
+    """
+    names = split_names(words[:1])
+    is_quoted = len(words) == 2 and " " not in words[0].strip() and " " in words[1].strip()
+    if len(words) > 1 and names and (is_quoted or all(map(corpora.is_known, names))):
+        return names, words[1:]
+    return (), words
+
+
 def _answer(out: Output, talk: shortlist.Chat, question: str) -> None:
     """Print the answer while it is written. Ctrl-C ends the answer and not the chat."""
+    is_short = sys.stdout.isatty()
     try:
-        with out.stream() as on_text:
-            answer = talk.ask(question, on_text)
+        with _offering_extracts(talk):
+            answer = _stream_answer(out, talk, question, is_short=is_short)
     except (KeyboardInterrupt, ShortlistError) as error:
         write("\n")
         out.note(f"shortlist: {error}" if isinstance(error, ShortlistError) else "Stopped.")
         return
+    _show(out, answer, {}, is_short=is_short)
+
+
+def _stream_answer(out: Output, talk: shortlist.Chat, question: str, *, is_short: bool = True) -> Answer:
+    """Ask, and print each sentence of the answer once it is verified; before the first one, show that it takes time."""
+    numbers = citations.CitationNumbers()
+    if out.as_json or out.quiet:
+        with out.waiting(WAITING):
+            return talk.ask(question)
+    with ExitStack() as stack:
+        stop_waiting = stack.enter_context(out.waiting(WAITING))
+        written: list[Callable[[str], None]] = []
+
+        def show(piece: str) -> None:
+            if not written:
+                stop_waiting()
+                written.append(stack.enter_context(out.stream()))
+            written[0](numbers.shorten(piece) if is_short else piece)
+
+        answer = talk.ask(question, show, numbers.add)
     if not sys.stdout.isatty():
         write("\n")
     if answer.broke_off:
         out.warn(f"The answer is incomplete: {answer.broke_off}")
-    _show(out, answer, {})
+    return answer
 
 
-def _show(out: Output, answer: Answer, used: Mapping[str, str]) -> None:
+@contextmanager
+def _offering_extracts(talk: shortlist.Chat) -> Iterator[None]:
+    """Add to the error of a language model that the documents can answer without one."""
+    try:
+        yield
+    except LLMError as error:
+        if talk.llm is None:  # a service chooses its model
+            raise
+        raise LLMError(f"{error} To answer without a language model, add --extractive.") from error
+
+
+def _show(
+    out: Output, answer: Answer, used: Mapping[str, str], *, is_short: bool = False, show_others: bool = False
+) -> None:
     """Show an answer, and in JSON the model; its text is already written if stdout is not a terminal."""
-    is_shown = not (out.as_json or sys.stdout.isatty())
-    out.show(
-        answer.to_dict() | {"llm": dict(used)},
-        lambda screen: (answers.show_sources if is_shown else answers.show_answer)(screen, answer),
-        [] if is_shown else [answer.text],
-        is_text=True,
-    )
+    is_written = not (out.as_json or out.quiet or sys.stdout.isatty())
+
+    def draw(screen: Screen) -> None:
+        if not is_written:
+            answers.show_text(screen, citations.number_citations(answer) if is_short else answer)
+        if is_short:
+            answers.show_cited(screen, answer, show_others=show_others)
+        else:
+            answers.show_sources(screen, answer)
+
+    out.show(answer.to_dict() | {"llm": dict(used)}, draw, [answer.text], is_text=True)
 
 
 def _read_lines() -> Iterator[str]:
@@ -216,7 +301,7 @@ def _start_chat(
     shared: bool,
 ) -> tuple[shortlist.Chat, dict[str, str]]:
     """A conversation, and which language model it uses or why none."""
-    limits: dict[str, Any] = {"k": settings.top_k, "threshold": settings.threshold}
+    limits: dict[str, Any] = {"k": settings.top_k, "min_relevance": settings.min_relevance}
     limits |= {"max_steps": settings.agent_max_steps} if agent else {}
     is_remote = any(map(addresses.is_service_address, names))
     if is_remote and extractive:
@@ -244,7 +329,10 @@ def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, dict[str, str
         variables = "SHORTLIST_LLM_URL, SHORTLIST_LLM_MODEL and, if needed, SHORTLIST_LLM_KEY"
         advice = str(chosen.request or f"Set {variables} in the environment or in .env.")
         raise click.UsageError(f"--agent needs a language model. {advice}")
-    reason = "None is configured in the environment, .env or settings.yaml of this project."
+    reason = (
+        "None is configured in the environment, .env or settings.yaml of this project. Set one with: "
+        "shortlist config llm"
+    )
     if chosen.request:
         reason = str(chosen.request)
     elif variable := llm_settings.find_ignored_variable(chosen.llm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from datetime import date
@@ -18,14 +19,14 @@ from shortlist.cli.command import command
 from shortlist.cli.commands.tool_commands import find_index_file
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
-from shortlist.cli.shared_options import combine, complete_corpus
-from shortlist.errors import CorpusError, CorpusNotFound, InputError, ShortlistError
+from shortlist.cli.shared_options import combine, complete_corpus, resolve_corpus, stored_argument
+from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 
 with lazy_imports():
     from shortlist.cli import corpora, imports
     from shortlist.cli.terminal import corpus_tables
     from shortlist.index import corpus_paths, location
-    from shortlist.library import opening, registry
+    from shortlist.library import corpus_names, opening, registry, uploads
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 # A burst of changes ends after the first time without a change, and at the latest after the second.
 QUIET_MS, LONGEST_MS = 200, 2000
 
-name_argument = click.argument("name", metavar="CORPUS", shell_complete=complete_corpus)
 source_options = combine(
     click.option("--root", metavar="PATH", multiple=True, help="File or folder to read. Repeatable."),
     click.option("--pattern", metavar="TEXT", help="Regular expression that paths must match."),
     click.option("--exclude", metavar="TEXT", help="Regular expression that paths must not match."),
+    click.option("--ocr", is_flag=True, help="Read pictures and scanned pages with Tesseract."),
     click.option(
         "--option",
         "others",
@@ -52,15 +53,17 @@ source_options = combine(
 
 @command(
     examples=[
-        "shortlist build tools:tools.yaml",
+        "shortlist build tools.yaml",
         "shortlist build notes --kind files --root docs --embedder none",
     ],
     exclusive=[("--watch", "--json")],
+    writes=True,
 )
-@name_argument
+@click.argument("name", metavar="CORPUS", shell_complete=complete_corpus)
 @click.option("--kind", metavar="KIND", help="Kind of source to register it as first.")
 @click.option("--rebuild", is_flag=True, help="Index everything again.")
 @click.option("--watch", "follow", is_flag=True, help="Keep running and rebuild on changes (Ctrl-C to stop).")
+@click.option("--language", metavar="NAME", help="Language of the documents as a code such as de (default: detected).")
 @source_options
 def build(
     out: Output,
@@ -68,24 +71,26 @@ def build(
     kind: str | None,
     rebuild: bool,
     follow: bool,
+    language: str | None,
     root: tuple[str, ...],
     pattern: str | None,
     exclude: str | None,
+    ocr: bool,
     others: tuple[str, ...],
     embedder: str | None,
     engine: str | None,
 ) -> int:
-    """Sync a corpus with its source. A path alone means docs:PATH for a folder and tools:PATH for a file. Add --kind or
-    --root to register the name first."""
+    """Sync a corpus with its source. Add --kind or --root to register the name first."""
     if kind or root:
-        options = {"pattern": pattern, "exclude": exclude, "embedder": embedder, "engine": engine}
+        options = {"pattern": pattern, "exclude": exclude, "ocr": ocr, "embedder": embedder, "engine": engine}
         _register(name, kind or "files", root, others, **options)
-    elif pattern or exclude or others:
-        raise click.UsageError("--pattern, --exclude and --option need --root PATH.")
-    entry = registry.find(name) or corpora.find_path_source(name)
+    elif pattern or exclude or ocr or others:
+        raise click.UsageError("--pattern, --exclude, --ocr and --option need --root PATH.")
+    entry = registry.find(name) if kind or root else corpus_names.find_source(name)
     if entry is None:
-        raise corpora.make_not_found(name)
-    changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine)
+        advice = f" Register it: shortlist register {shlex.quote(name)} KIND --root PATH"
+        raise corpus_names.make_no_source(name, advice)
+    changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine, language=language)
     if follow:
         _watch(out, entry)
     elif changes.failed and not (changes.added or changes.changed or changes.unchanged):
@@ -96,12 +101,7 @@ def build(
 
 def _sync(out: Output, name: str, *, only_changes: bool = False, **options: Any) -> Changes:
     began = time.perf_counter()
-    try:
-        with shortlist.open_corpus(name) as corpus:
-            before = len(corpus)
-    except CorpusError:
-        before = 0
-    with out.progress(f"building {name}", about=before) as progress:
+    with out.progress(f"building {corpora.shorten_name(name)}") as progress:
         corpus = shortlist.build(name, progress=progress, **options)
     changes, seconds = corpus.changes, time.perf_counter() - began
     data = {"corpus": corpus.name, "documents": len(corpus), "seconds": round(seconds, 3), **changes.to_dict()}
@@ -156,8 +156,8 @@ def ls(out: Output) -> None:
     out.show({"corpora": rows}, lambda screen: corpus_tables.show_corpora(screen, rows), [row["name"] for row in rows])
 
 
-@command(examples=["shortlist info tools:tools.yaml"])
-@name_argument
+@command(examples=["shortlist info tools.yaml"])
+@stored_argument
 def info(out: Output, name: str) -> None:
     """Show the counts, configuration, thresholds and folder of a corpus."""
     corpus = corpora.open_corpus(out, name)
@@ -169,8 +169,14 @@ def info(out: Output, name: str) -> None:
     out.show(data, lambda screen: corpus_tables.show_facts(screen, corpus.name, shown), [str(corpus.path)])
 
 
-@command(examples=["shortlist status", "shortlist status tools:tools.yaml skills --json"])
-@click.argument("names", nargs=-1, metavar="[CORPUS]...", shell_complete=complete_corpus)
+@command(examples=["shortlist status", "shortlist status tools.yaml skills --json"])
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="[CORPUS]...",
+    callback=lambda ctx, param, names: tuple(resolve_corpus(ctx, param, name) for name in names),
+    shell_complete=complete_corpus,
+)
 def status(out: Output, names: tuple[str, ...]) -> None:
     """Compare corpora with their sources. Show what a build would change, and where the index of this project is
     stored."""
@@ -206,8 +212,8 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
     return row | {"state": "stale" if is_stale else "fresh", "changes": changes.to_dict()}
 
 
-@command(examples=["shortlist verify", "shortlist verify tools:tools.yaml --json"])
-@click.argument("name", required=False, metavar="[CORPUS]", shell_complete=complete_corpus)
+@command(examples=["shortlist verify", "shortlist verify tools.yaml --json"])
+@click.argument("name", required=False, metavar="[CORPUS]", callback=resolve_corpus, shell_complete=complete_corpus)
 def verify(out: Output, name: str | None) -> int:
     """Check every file of a stored corpus, or of all of them. Damaged index files are rebuilt from the documents. Exits
     with 1 if something cannot be repaired."""
@@ -249,12 +255,13 @@ def register(
     root: tuple[str, ...],
     pattern: str | None,
     exclude: str | None,
+    ocr: bool,
     others: tuple[str, ...],
     embedder: str | None,
     engine: str | None,
 ) -> None:
     """Give a source a name. The corpus is built on first use."""
-    options = {"pattern": pattern, "exclude": exclude, "embedder": embedder, "engine": engine}
+    options = {"pattern": pattern, "exclude": exclude, "ocr": ocr, "embedder": embedder, "engine": engine}
     entry = _register(name, kind, root, others, replace=replace, **options)
     text = f"{entry.name} is registered. Build it now: shortlist build {entry.name}"
     out.show({"name": entry.name, **entry.to_dict()}, text)
@@ -277,8 +284,8 @@ def import_from(out: Output, system: str, replace: bool, index_file: str | None)
     return ERROR if all(row.action == "skipped" for row in rows) else OK
 
 
-@command(examples=["shortlist migrate notes --to embedded"])
-@name_argument
+@command(examples=["shortlist migrate notes --to embedded"], writes=True)
+@stored_argument
 @click.option("--to", metavar="URL", required=True, help="Cluster to move it to, or embedded for this machine.")
 @click.option("--delete-old", is_flag=True, help="Delete the copy in the old engine.")
 def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
@@ -295,15 +302,18 @@ def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
 
 
 @command(examples=["shortlist rm notes", "shortlist rm notes --data"])
-@name_argument
+@stored_argument
 @click.option("--data", "delete", is_flag=True, help="Delete the built corpus, too.")
 def rm(out: Output, name: str, delete: bool) -> None:
     """Remove a registered name. Add --data to delete the built corpus, too."""
     is_stored = location.find_corpus_file(name) is not None
     if delete and is_stored:
         shortlist.delete_corpus(name)
+        uploads.remove_uploads(name)
     is_unregistered, is_deleted = shortlist.unregister(name), delete and is_stored
     if not is_unregistered and not is_stored:
+        if opening.is_known(name):
+            raise InputError(f"{name!r} is not built, so there is nothing to remove.")
         raise corpora.make_not_found(name)
     if not is_unregistered and not delete:
         raise InputError(f"{name!r} is not registered, only built. To delete it, run: shortlist rm {name} --data")

@@ -36,7 +36,8 @@ with lazy_imports():
     from shortlist.eval import distractors as distractor_curves
     from shortlist.eval import lint as linting
     from shortlist.eval.reporting import study as studies
-    from shortlist.library import opening
+    from shortlist.index import location
+    from shortlist.library import corpus_names
     from shortlist.server import llm_settings
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ def _load(
 
 @command(
     examples=[
-        "shortlist eval tools:tools.yaml cases.jsonl",
-        "shortlist eval tools:tools.yaml cases.jsonl -k 5 --mode lexical --misses 10 --filter access=read",
+        "shortlist eval tools.yaml cases.jsonl",
+        "shortlist eval tools.yaml cases.jsonl -k 5 --mode lexical --misses 10 --filter access=read",
     ],
     exclusive=[
         ("--from-usage", "--compare"),
@@ -148,7 +149,7 @@ def eval(
     names = tuple(dict.fromkeys((*retrieval.default_metrics(k), *limits)))
 
     def evaluate(searched: Corpus, mode: Mode) -> retrieval.DiscoveryReport:
-        with out.progress(f"evaluating {searched.name}, {mode}") as progress:
+        with out.progress(f"evaluating {searched.name}, {mode}", "cases") as progress:
             return retrieval.evaluate_discovery(searched, loaded, mode, k, metrics=names, progress=progress, **options)
 
     comparison = None
@@ -160,7 +161,12 @@ def eval(
         report = evaluate(opened, mode)
     if html:
         with out.progress("writing the report") as progress:
-            tell = progress and (lambda step: progress(step.done, step.total))
+
+            def tell(step: studies.Step) -> None:
+                if progress:
+                    progress.phase(step.name)
+                    progress.count(100 * step.share, 100, "%")
+
             page = studies.study(opened, report, comparison, tell=tell, **options).html()
         Path(html).expanduser().write_text(page, "utf-8")
         out.note(f"Wrote {html}.")
@@ -184,9 +190,9 @@ def _evaluate_usage(out: Output, name: str, misses: int, **options: Any) -> int:
     cases = usage_cases.make_cases(log, {id for corpus in logged for id in corpus.ids()})
     if not any(case.in_scope for case in cases):
         raise InputError(f"No query in the log of {name!r} has led to a document that it still has.")
-    with out.progress(f"evaluating {name}") as progress:
+    with out.progress(f"evaluating {name}", "cases") as progress:
         report = usage_cases.evaluate_without_lessons(logged, cases, progress=progress, **options)
-    with out.progress(f"evaluating {name} with what was learned") as progress:
+    with out.progress(f"evaluating {name} with what was learned", "cases") as progress:
         second = usage_cases.evaluate_with_lessons(logged, cases, log, progress=progress, **options)
     comparison = retrieval.compare(report, second, seed=options["seed"])
     data = report.to_dict() | {"reviewed": False, "learned": comparison.to_dict()}
@@ -227,8 +233,8 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case])
 
 @command(
     examples=[
-        "shortlist eval-select tools:tools.yaml cases.jsonl --strategy conservative --max-k 3 --rel 0.8",
-        "shortlist eval-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-relevance 0.3 "
+        "shortlist eval-select tools.yaml cases.jsonl --strategy conservative --max-k 3 --rel 0.8",
+        "shortlist eval-select tools.yaml cases.jsonl -k 5 --mode lexical --min-relevance 0.3 "
         "--filter access=read --seed 1 --json",
     ]
 )
@@ -268,7 +274,7 @@ def eval_select(
     """Measure how well results are selected."""
     opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
     flaws = _report_flaws(out, opened, loaded)
-    with out.progress(f"evaluating {opened.name}") as progress:
+    with out.progress(f"evaluating {opened.name}", "cases") as progress:
         report = selection.evaluate_selection(
             opened,
             loaded,
@@ -289,8 +295,8 @@ def eval_select(
 
 @command(
     examples=[
-        "shortlist sweep-select tools:tools.yaml cases.jsonl --max-k 1,2,3 --rel 0.7,0.8,0.9 --by f1",
-        "shortlist sweep-select tools:tools.yaml cases.jsonl -k 5 --mode lexical --min-score none,2,4 "
+        "shortlist sweep-select tools.yaml cases.jsonl --max-k 1,2,3 --rel 0.7,0.8,0.9 --by f1",
+        "shortlist sweep-select tools.yaml cases.jsonl -k 5 --mode lexical --min-score none,2,4 "
         "--filter access=read --quiet",
     ]
 )
@@ -341,7 +347,7 @@ def sweep_select(
 ) -> None:
     """Try every combination of selection settings, and show the best. Candidates are retrieved once."""
     opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    with out.progress(f"evaluating {opened.name}") as progress:
+    with out.progress(f"evaluating {opened.name}", "cases") as progress:
         sweep = selection.sweep_selector(
             opened,
             loaded,
@@ -361,9 +367,8 @@ def sweep_select(
 
 @command(
     examples=[
-        "shortlist calibrate-min-score tools:tools.yaml cases.jsonl --mode lexical --persist",
-        "shortlist calibrate-min-score tools:tools.yaml cases.jsonl --filter access=read --floor-grid 1,2,3 --seed 3 "
-        "--json",
+        "shortlist calibrate-min-score tools.yaml cases.jsonl --mode lexical --persist",
+        "shortlist calibrate-min-score tools.yaml cases.jsonl --filter access=read --floor-grid 1,2,3 --seed 3 --json",
     ]
 )
 @corpus_argument
@@ -389,7 +394,7 @@ def calibrate_min_score(
     """Find the score threshold that best separates queries with an answer from those without. CASES needs both
     kinds."""
     opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    with out.progress(f"evaluating {opened.name}") as progress:
+    with out.progress(f"evaluating {opened.name}", "cases") as progress:
         made = calibration.calibrate_min_score(
             opened,
             loaded,
@@ -405,8 +410,8 @@ def calibrate_min_score(
 
 @command(
     examples=[
-        "shortlist distractors tools:tools.yaml cases.jsonl --sizes 10,30,90 --repeats 2",
-        "shortlist distractors tools:tools.yaml cases.jsonl -k 5 --mode lexical --seed 2 --json",
+        "shortlist distractors tools.yaml cases.jsonl --sizes 10,30,90 --repeats 2",
+        "shortlist distractors tools.yaml cases.jsonl -k 5 --mode lexical --seed 2 --json",
     ]
 )
 @corpus_argument
@@ -438,7 +443,7 @@ def distractors(
 ) -> None:
     """Measure accuracy as the catalog grows."""
     opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    with out.progress("adding distractors") as progress:
+    with out.progress("adding distractors", "catalogs") as progress:
         curve = distractor_curves.distractor_robustness_curve(
             opened, loaded, sizes, mode, k, repeats=repeats, seed=seed, progress=progress
         )
@@ -447,9 +452,7 @@ def distractors(
 
 
 @command(
-    examples=[
-        "shortlist eval-gen tools:tools.yaml made.jsonl -n 5 --per-document 1 --out-of-scope 0.4 --dry-run --seed 1"
-    ]
+    examples=["shortlist eval-gen tools.yaml made.jsonl -n 5 --per-document 1 --out-of-scope 0.4 --dry-run --seed 1"]
 )
 @corpus_argument
 @click.argument("file", metavar="PATH")
@@ -500,7 +503,7 @@ def eval_gen(
         advice = f"{chosen.request}; or" if chosen.request else f"{advice}, or"
         raise InputError(f"eval-gen needs a language model. {advice} add --dry-run to see the prompts.")
     out.note(f"shortlist: Passages are sent to {redact(model.url)} ({chosen.origin}).")
-    with out.progress("generating cases") as progress:
+    with out.progress("generating cases", "requests") as progress:
         made = generate.generate_cases(
             opened, model, n, per_document=per_document, out_of_scope=out_of_scope, seed=seed, progress=progress
         )
@@ -517,7 +520,7 @@ def eval_gen(
     return OK if made.cases else ABSTAINED
 
 
-@command(examples=["shortlist lint docs:docs", "shortlist lint tools.yaml -k 5 --strict"])
+@command(examples=["shortlist lint docs", "shortlist lint tools.yaml -k 5 --strict"])
 @corpus_argument
 @click.option(
     "-k",
@@ -529,10 +532,10 @@ def eval_gen(
 )
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings, too.")
 def lint(out: Output, corpus: str, k: int, strict: bool) -> int:
-    """Find documents that are ambiguous, unfindable, empty or hostile. A path alone means the tools of a file or the
-    documents of a folder; it is not stored."""
-    entry = None if opening.is_known(corpus) else corpora.find_path_source(corpus)
-    if entry:
+    """Find documents that are ambiguous, unfindable, empty or hostile. A path that was never
+    built is checked without storing it."""
+    name = corpora.resolve(corpus)
+    if name != corpus and not location.find_corpus_file(name) and (entry := corpus_names.find_source(name)):
         with out.progress(f"indexing {corpus}") as progress:
             opened = shortlist.build(entry.source(), in_memory=True, progress=progress)
         out.report_problems(opened.changes.failed)

@@ -17,7 +17,6 @@ from shortlist.cli.shared_options import combine
 from shortlist.errors import InputError
 
 with lazy_imports():
-    from shortlist.cli import corpora
     from shortlist.cli.terminal import corpus_tables
     from shortlist.server import service_settings
 
@@ -42,6 +41,7 @@ index_options = combine(
         "shortlist ingest docs/faq.txt tools.yaml --index-dir .index --embedder light",
     ],
     exclusive=[("--index-dir", "--global")],
+    writes=True,
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--embedder", metavar="MODEL", help="Embedding model of a new index.")
@@ -58,6 +58,7 @@ index_options = combine(
     type=click.IntRange(min=0),
     help="Characters that a chunk shares with the one before it (default: 120).",
 )
+@click.option("--language", metavar="NAME", help="Language of the files as a code such as de (default: detected).")
 @index_options
 def ingest(
     out: Output,
@@ -66,6 +67,7 @@ def ingest(
     engine: str | None,
     chunk_size: int | None,
     chunk_overlap: int | None,
+    language: str | None,
     index_dir: str | None,
     shared: bool,
 ) -> int:
@@ -74,15 +76,14 @@ def ingest(
     index_dir = index_dir or (None if shared else settings.index_dir)
     options = settings.model_dump(include={"chunk_size", "chunk_overlap"}, exclude_unset=True)
     began = time.perf_counter()
-    with out.progress("ingesting files") as bar:
-        total = corpora.count_files(paths) if bar else 0
+    with out.progress("ingesting files", "files") as bar:
 
         def report(done: Ingested) -> None:
-            rate = done.chunks / max(time.perf_counter() - began, 0.001)
-            note = f" · {done.pages:,} pages · {done.chunks:,} chunks, {rate:,.0f} per second"
-            bar(done.files, total, note) if bar else None
+            if bar:
+                bar.meter.note = f"{done.chunks:,} chunks"
 
-        options |= {"path": index_dir, "embedder": embedder, "engine": engine, "on_counts": report}
+        options |= {"path": index_dir, "embedder": embedder, "engine": engine, "progress": bar, "on_counts": report}
+        options |= {"language": language}
         options |= {"default_embedder": settings.embedder} if settings.embedder else {}
         corpus, done = shortlist.ingest(paths, GLOBAL_INDEX if shared else None, **options)
     seconds = round(time.perf_counter() - began, 3)
@@ -94,7 +95,7 @@ def ingest(
     return ERROR if done.failed and not data["documents"] else OK
 
 
-def load_settings(**given: float | None) -> Answers:
+def load_settings(**given: float | str | None) -> Answers:
     """The settings of answers in force; the given values of options come first."""
     try:
         return service_settings.load_answer_settings(given)

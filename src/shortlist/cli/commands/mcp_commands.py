@@ -28,6 +28,7 @@ with lazy_imports():
     from shortlist import _settings, _telemetry
     from shortlist.cli.terminal import server_tables
     from shortlist.install import agent_config
+    from shortlist.library import corpus_names
     from shortlist.mcp import collection as collections
     from shortlist.mcp.gateway import approval_summary, dispatch, gateway_config, profiles
     from shortlist.mcp_client import config_files, project_trust, server_config, token_store
@@ -78,7 +79,7 @@ def run(
     gc.enable()
     gateway = dispatch.Gateway(_choose_servers(config, profile, only))
     learning = _settings.load_learning(learn)
-    stored = collections.StoredCorpora(corpus, learning)
+    stored = collections.StoredCorpora([str(corpus_names.resolve(name)) for name in corpus], learning)
     actions = AgentActions(collections.Collection(gateway, stored, learning=learning), _connect_to_model)
     asyncio.run(serve_stdio(actions, _telemetry.export(_settings.load_telemetry())))
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 import shortlist
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import join_conditions, parse_condition, parse_relevance, parse_score, split_names
+from shortlist.cli.option_values import join_conditions, parse_condition, parse_relevance, parse_score, split_corpora
 from shortlist.cli.output import ABSTAINED, OK, Output
-from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option
+from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option, relevance_option
 
 with lazy_imports():
     from shortlist import results
@@ -61,49 +60,21 @@ max_k_option = click.option(
     help="Maximum number of results to select (default: 3; adaptive: 1 to 5, those that are nearly as relevant as the "
     "best).",
 )
-_FORMER_THRESHOLD = "shortlist.min_score"  # in `Context.meta`
-
-
-def _accept_min_score(ctx: click.Context, param: click.Parameter, given: MinRelevance | None) -> None:
-    """Note a threshold by its former name, which `_choose_threshold` uses."""
-    if param.name is not None and ctx.get_parameter_source(param.name) is not ParameterSource.DEFAULT:
-        ctx.meta[_FORMER_THRESHOLD] = results.to_raw_score(given)
-        ctx.call_on_close(
-            lambda: Output(as_json=False, quiet=ctx.params.get("quiet", False)).note(
-                "shortlist: --min-score is deprecated. Use --min-relevance, a number from 0 to 1."
-            )
-        )
-
-
-def _choose_threshold(ctx: click.Context, param: click.Parameter, given: MinRelevance) -> MinRelevance:
-    former: MinRelevance = ctx.meta.get(_FORMER_THRESHOLD, given)
-    if _FORMER_THRESHOLD in ctx.meta and given != "auto":
-        raise click.UsageError("--min-score cannot be combined with --min-relevance. Leave out --min-score.")
-    return former
-
-
-def min_relevance_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--min-relevance, and its former name --min-score, which help does not show."""
-    former = click.option(
-        "--min-score", type=parse_score, hidden=True, is_eager=True, expose_value=False, callback=_accept_min_score
-    )
-    option = click.option(
-        "--min-relevance",
-        metavar="X",
-        type=parse_relevance,
-        default="auto",
-        show_default=True,
-        callback=_choose_threshold,
-        help="Relevance threshold: a number from 0 to 1, auto (the calibrated or built-in threshold) or none (abstain "
-        "only if nothing matches).",
-    )
-    return option(former(function))
+min_relevance_option = relevance_option(
+    "--min-score",
+    lambda text: results.to_raw_score(parse_score(text)),
+    type=parse_relevance,
+    default="auto",
+    show_default=True,
+    help="Relevance threshold: a number from 0 to 1, auto (the calibrated or built-in threshold) or none (abstain only "
+    "if nothing matches).",
+)
 
 
 @command(
     examples=[
-        "shortlist search tools:tools.yaml where is the parcel",
-        'shortlist search docs:docs "return a mattress" --json',
+        "shortlist search tools.yaml where is the parcel",
+        'shortlist search docs "return a mattress" --json',
     ]
 )
 @query_argument
@@ -126,9 +97,8 @@ def search(
 
 @command(
     examples=[
-        'shortlist discover tools:tools.yaml "refund a payment to the customer\'s card"',
-        'shortlist discover tools:tools.yaml,skills "roll back a bad release" --max-k 2 --strategy top_k '
-        "--level bundled",
+        'shortlist discover tools.yaml "refund a payment to the customer\'s card"',
+        'shortlist discover tools.yaml,skills "roll back a bad release" --max-k 2 --strategy top_k --level bundled',
     ]
 )
 @query_argument
@@ -176,8 +146,8 @@ def discover(
 
 @command(
     examples=[
-        "shortlist read docs:docs returns-policy.md",
-        "shortlist read tools:tools.yaml refund_payment track_shipment --quiet",
+        "shortlist read docs returns-policy.md",
+        "shortlist read tools.yaml refund_payment track_shipment --quiet",
     ]
 )
 @corpus_argument
@@ -201,7 +171,7 @@ def read(out: Output, corpus: str, ids: Sequence[str], level: Level) -> None:
 def _split_query(words: Sequence[str], names: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The corpora and the query."""
     if not names:
-        names, words = split_names(words[:1]), words[1:]
+        names, words = split_corpora(words[:1]), words[1:]
     if not names or not words:
         raise click.UsageError("The corpus or the query is missing. Example: shortlist search skills 'deploy the app'")
     return names, " ".join(words)

@@ -17,6 +17,7 @@ with lazy_imports():
     from shortlist.client import addresses
     from shortlist.compat import retriever_settings
     from shortlist.server import service_settings
+    from shortlist.sources import structured
 
 
 @command(examples=["shortlist serve --documents tools.yaml --port 8000"])
@@ -33,7 +34,11 @@ with lazy_imports():
     type=click.IntRange(min=0),
     help="Processes that search, such as one for each core (default: 0, threads of the service).",
 )
-@click.option("--documents", metavar="PATH", help="Catalog to serve, YAML or JSON.")
+@click.option(
+    "--documents",
+    metavar="PATH",
+    help="Catalog to serve, YAML or JSON; another file or a folder is served as a corpus, as with --corpus.",
+)
 @corpus_option("Corpus to serve beside the catalog, instead of all; separate several with commas.")
 @click.option("--token", metavar="TEXT", help="Token that callers must send. Prefer to set SHORTLIST_TOKEN.")
 @click.option("--allow-anonymous", is_flag=True, help="Allow unauthenticated access.")
@@ -55,6 +60,8 @@ def serve(
     with needs_extra("server", "shortlist serve"):
         from shortlist.compat.retriever_service import create_app  # noqa: PLC0415  # needs an extra
         from shortlist.server import run  # noqa: PLC0415
+    if documents is not None and _is_corpus(Path(documents).expanduser()):
+        corpus, documents = (*corpus, documents), None
     given = {
         "server.host": host,
         "server.port": port,
@@ -75,3 +82,8 @@ def serve(
         raise InputError(f"server.corpora has {name!r}, the address of another service. Serve corpora of this machine.")
     corpora.open_corpora(out, loaded.server.corpora or ())
     run.serve(loaded, create_app)
+
+
+def _is_corpus(place: Path) -> bool:
+    """Whether a path is not that of a catalog, which is the only file in these formats that can be served as one."""
+    return place.is_dir() or (place.is_file() and place.suffix.lower() not in structured.SUFFIXES)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shortlist.index.storage.usage_log import UsageLog
 
 
-@command(examples=["shortlist learned", "shortlist learned tools:tools.yaml"])
+@command(examples=["shortlist learned", "shortlist learned tools.yaml"])
 @click.argument("corpus", required=False, metavar="[CORPUS]", shell_complete=complete_corpus)
 @click.option("--searches", is_flag=True, help="Show the latest searches, with what was shown and used.")
 def learned(out: Output, corpus: str | None, searches: bool) -> None:
@@ -103,7 +103,7 @@ def _list_searches(out: Output, corpus: str) -> None:
     out.show(data, lambda screen: usage_tables.show_searches(screen, data), [row["query"] for row in rows])
 
 
-@command(examples=['shortlist feedback tools:tools.yaml "give the money back" refund_payment'])
+@command(examples=['shortlist feedback tools.yaml "give the money back" refund_payment'])
 @corpus_argument
 @click.argument("query")
 @click.argument("id")
@@ -125,8 +125,8 @@ def feedback(out: Output, corpus: str, query: str, id: str, wrong: bool, undo: b
 
 @command(
     examples=[
-        'shortlist forget tools:tools.yaml --query "where is the parcel"',
-        "shortlist forget tools:tools.yaml --all --yes",
+        'shortlist forget tools.yaml --query "where is the parcel"',
+        "shortlist forget tools.yaml --all --yes",
     ],
     exclusive=[("--all", "--id"), ("--all", "--query")],
 )
@@ -157,7 +157,7 @@ def forget(out: Output, corpus: str, id: str | None, query: str | None, everythi
     return OK
 
 
-@command(examples=["shortlist cases export tools:tools.yaml --out used.jsonl"])
+@command(examples=["shortlist cases export tools.yaml --out used.jsonl"])
 @corpus_argument
 @click.option("--out", "file", metavar="PATH", help="File to write, instead of stdout.")
 def export(out: Output, corpus: str, file: str | None) -> int:

@@ -1,1 +1,1 @@
-"""Text for people: `hits`, `answers`, tables and progress bars; plain outside of a terminal."""
+"""Text for people: `hits`, `answers`, and tables; plain outside of a terminal."""

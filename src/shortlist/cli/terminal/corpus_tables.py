@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich.filesize import decimal
 from rich.text import Text
 
 from shortlist._text import count_of
 from shortlist.cli.terminal.screen import COLORS, Row, Screen, flatten, shorten_path
+from shortlist.index.text.languages import describe_languages
 
 
 def show_ingested(screen: Screen, data: Row) -> None:
@@ -69,5 +71,48 @@ def show_verified(screen: Screen, rows: Sequence[Row]) -> None:
 
 
 def show_facts(screen: Screen, title: str, data: Row) -> None:
+    """The facts about a corpus, with labels and units; those without a label as they are."""
     screen.say(title, "bold")
-    screen.draw_pairs(flatten(data))
+    rest = {key: value for key, value in data.items() if key not in (*LABELS, *HIDDEN)}
+    facts = {label: show(data[key]) for key, (label, show) in LABELS.items() if data.get(key)}
+    screen.draw_pairs({**facts, **flatten(rest)})
+
+
+def _describe_thresholds(floors: Row) -> str:
+    return ", ".join(f"{value:.4g} (mode {mode})" for mode, value in floors.items())
+
+
+def _describe_usage(usage: Row) -> str:
+    if problem := usage.get("problem"):
+        return f"cannot be read: {problem}"
+    counts = [count_of(usage.get("searches", 0), "search"), count_of(usage.get("uses", 0), "use")]
+    since = [f"since {usage['since']}"] if usage.get("since") else []
+    return ", ".join([f"learning is {usage['learning']}", *counts, *since])
+
+
+def _describe_source(source: Row) -> str:
+    options = [f"{key} {value}" for key, value in flatten(source.get("options", {})).items()]
+    return ", ".join([f"{source['kind']} {' '.join(map(shorten_path, source['roots']))}".rstrip(), *options])
+
+
+# The label of each fact, and how it is shown. The name is the title, and the size of vectors follows the embedder.
+LABELS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "documents": ("Documents", "{:,}".format),
+    "passages": ("Passages", "{:,}".format),
+    "languages": ("Languages", describe_languages),
+    "source": ("Source", _describe_source),
+    "path": ("Stored in", shorten_path),
+    "bytes": ("Size on disk", decimal),
+    "segments": ("Index segments", "{:,}".format),
+    "engine": ("Engine", str),
+    "server": ("Server", str),
+    "health": ("Health", str),
+    "analyzer": ("Analyzer", str),
+    "embedder": ("Embedder", str),
+    "dim": ("Vector size", lambda dim: f"{dim:,} dimensions"),
+    "floors": ("Calibrated thresholds", _describe_thresholds),
+    "doubts": ("Outdated thresholds", lambda doubts: " ".join(f"{mode}: {why}" for mode, why in doubts.items())),
+    "usage": ("Use", _describe_usage),
+    "advice": ("Advice", str),
+}
+HIDDEN = ("name",)

@@ -9,13 +9,18 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from shortlist.cli.terminal.screen import Row, Screen, flatten, shorten_path
-from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.analyzers import Analyzer, get_analyzer
+from shortlist.index.text.languages import detect_language, get_stop_words
 from shortlist.results import Disclosure, Discovery, Hit, Hits
 
 BAR = 10
 SNIPPET = 160
 CLOSEST = 3
+CONTEXT = 60  # characters before the first match, at most
 _WORD = re.compile(r"\w+")
+_MARKS = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]|[|:+= -]*-{3}[|:+= -]*$)|\*\*", re.MULTILINE
+)  # of headings, table heads and bold
 
 
 def show_hits(screen: Screen, hits: Hits) -> None:
@@ -83,12 +88,14 @@ def _draw_ranked(
     is_hybrid = isinstance(among, Hits) and among.mode == "hybrid"  # whose scores are far below 1
     full = best if best > 1.0 or (is_hybrid and best > 0) else 1.0
     show_corpus = len({hit.corpus for hit in among}) > 1
-    terms = set(get_analyzer().terms(query))
+    texts = [query, *(hit.text for hit in hits)]
+    analyzer = get_analyzer().bind(dict.fromkeys(map(detect_language, texts)))
+    terms = set(analyzer.terms(query))
     right, wide = {"justify": "right"}, {"ratio": 1, "overflow": "fold"}
     columns = [Column(**more) for more in (right, right, {"min_width": BAR}, wide)]
     table = Table.grid(*columns, padding=(0, 1, 1, 0))
     for rank, (hit, needed) in enumerate(zip(hits, needs or [()] * len(hits), strict=True), 1):
-        snippet = _make_snippet(str(hit.metadata.get("description") or hit.text), terms)
+        snippet = _make_snippet(str(hit.metadata.get("description") or hit.text), terms, analyzer)
         place = Text(_format_place(hit.source, hit.locator), "dim")
         arguments = Text(f"Needs: {', '.join(needed)}" if needed else "", "dim")
         about = Text("\n").join([_make_heading(hit, show_corpus), *filter(None, (snippet, arguments, place))])
@@ -140,20 +147,37 @@ def _make_heading(item: Hit | Disclosure, show_corpus: bool = False) -> Text:
     return Text.assemble((item.name, "bold cyan"), (f" {id} {item.kind}{corpus}", "dim"))
 
 
-def _make_snippet(text: str, query_terms: set[str]) -> Text:
-    """One line of text around the first query term, with all query terms in bold."""
-    line = " ".join(text.split())
-    analyze = get_analyzer().terms
-    first = next((word.start() for word in _WORD.finditer(line) if query_terms & set(analyze(word.group()))), 0)
-    start = 0 if first < SNIPPET - 30 else line.rfind(" ", 0, max(first - 40, 1)) + 1
-    cut = line[start : start + SNIPPET]
-    if start + SNIPPET < len(line):
-        cut = cut.rsplit(" ", 1)[0] + " ..."
-    shown = Text("... " + cut if start else cut)
-    for word in _WORD.finditer(shown.plain):
-        if query_terms & set(analyze(word.group())):
-            shown.stylize("bold yellow", *word.span())
+def _make_snippet(text: str, query_terms: set[str], analyzer: Analyzer) -> Text:
+    """One line of text around the best match, with all query terms in bold and without marks of Markdown."""
+    line = " ".join(_MARKS.sub(" ", text).split())
+    line = re.sub(r"\|( \|)+", "|", line)
+    matches = [(word, query_terms & set(analyzer.terms(word.group()))) for word in _WORD.finditer(line)]
+    matches = [(word, terms) for word, terms in matches if terms]
+    rare = query_terms - get_stop_words(detect_language(" ".join(query_terms))) or query_terms
+    start = _find_best_start(line, [(word.start(), terms & rare) for word, terms in matches])
+    end = start + SNIPPET
+    if end < len(line):
+        end = max(line.rfind(" ", start, end), start + 1)
+    prefix = "... " if start else ""
+    shown = Text(f"{prefix}{line[start:end]}{' ...' if end < len(line) else ''}")
+    for word, _ in matches:
+        if start <= word.start() and word.end() <= end:
+            shown.stylize("bold yellow", word.start() - start + len(prefix), word.end() - start + len(prefix))
     return shown
+
+
+def _find_best_start(line: str, matches: Sequence[tuple[int, set[str]]]) -> int:
+    """Where the part of a line starts that has the best query terms: the longer a word, the rarer it usually is."""
+
+    def weigh(first: int) -> int:
+        near = [terms for at, terms in matches if first <= at < first + SNIPPET - CONTEXT]
+        return sum(len(term) ** 2 for term in set().union(*near))
+
+    first = max((at for at, _ in matches), key=weigh, default=0)  # the first of several
+    if first < CONTEXT:
+        return 0
+    sentence = line.rfind(". ", first - CONTEXT, first)
+    return sentence + 2 if sentence >= 0 else line.rfind(" ", 0, first - CONTEXT // 2) + 1
 
 
 def _format_place(source: str, locator: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from shortlist._text import terminal_safe
@@ -64,7 +64,7 @@ class Screen:
 
     def draw_pairs(self, values: Row) -> None:
         """A line for each name and its value."""
-        table = Table.grid(padding=(0, 2))
+        table = Table.grid("", Column(overflow="fold"), padding=(0, 2))
         for name, value in values.items():
             table.add_row(Text(name, "dim"), Text(f"{value:.4g}" if isinstance(value, float) else str(value)))
         self.draw(Padding.indent(table, 2))

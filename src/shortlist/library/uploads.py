@@ -1,0 +1,135 @@
+"""Uploaded files. A corpus of them is registered with its folder in the data folder, so it can be built again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+import unicodedata
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from shortlist._paths import data_dir, make_folder
+from shortlist._text import clean, count_of
+from shortlist.errors import InputError
+from shortlist.index.corpus_paths import corpus_dir
+from shortlist.library import registry
+
+MAX_FILES = 10_000  # of a corpus
+MAX_BYTES = 2 << 30  # of the files of a corpus together
+MAX_DEPTH = 20
+MAX_NAME_BYTES = 200  # of a file or folder; file systems allow 255
+KIND = "files"
+
+_UNSAFE = re.compile(r'[<>:"|?*\x00-\x1f\x7f]')  # not allowed on every system
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|(com|lpt)[\d¹²³]|con(in|out)\$) *(\..*)?")  # names of devices on Windows
+_MAX_SUFFIX_BYTES = 20
+
+
+def upload_folder(name: str) -> Path:
+    """The folder of the uploaded files of a corpus."""
+    return data_dir() / "uploads" / corpus_dir(name).name / "files"
+
+
+def is_uploaded(name: str) -> bool:
+    """Whether a corpus is registered with its folder of uploaded files."""
+    entry = registry.registered().get(name)
+    return entry is not None and entry.kind == KIND and entry.roots == (str(upload_folder(name).resolve()),)
+
+
+def remove_uploads(name: str) -> None:
+    """Delete the uploaded files of a corpus."""
+    shutil.rmtree(upload_folder(name).parent, ignore_errors=True)
+
+
+def make_safe(given: str) -> tuple[str, ...]:
+    """The parts of a path below the folder, without what could leave it, hide a file or name a device."""
+    parts = [part for part in re.split(r"[/\\]", given) if part.strip(" .") or part == ".."]
+    if not parts or ".." in parts:
+        raise InputError(f"{given!r} is not the path of a file below a folder. Send one such as 'guides/returns.md'.")
+    if len(parts) > MAX_DEPTH:
+        raise InputError(f"The path {given[:100]!r} is more than {MAX_DEPTH} folders deep.")
+    return tuple(_make_safe_name(part) for part in parts)
+
+
+def _make_safe_name(name: str) -> str:
+    text = unicodedata.normalize("NFC", clean(name))
+    text = "".join(letter if letter.isprintable() else "_" for letter in text)
+    text = _UNSAFE.sub("_", text).strip().rstrip(" .")
+    if text.startswith(".") or _RESERVED.fullmatch(text):  # a .gitignore would change what is read
+        text = f"_{text.lstrip('.')}"
+    if len(text.encode()) <= MAX_NAME_BYTES:
+        return text
+    stem, suffix = os.path.splitext(text)
+    suffix = suffix if len(suffix.encode()) <= _MAX_SUFFIX_BYTES else ""
+    return stem.encode()[: MAX_NAME_BYTES - len(suffix.encode())].decode(errors="ignore") + suffix
+
+
+class Uploads:
+    """Saves files in the folders of their corpora, up to a number and size per corpus."""
+
+    def __init__(self, max_files: int = MAX_FILES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_files, self._max_bytes = max_files, max_bytes
+        self._lock = threading.Lock()
+        self._sizes: dict[Path, dict[str, int]] = {}  # of the files by path, for each folder
+
+    def save(self, name: str, given: str, content: bytes) -> str:
+        """Save a file and return its path below the folder; the same path replaces. A new name is registered."""
+        parts = make_safe(given)
+        with self._lock:
+            self._prepare(name)
+            folder = upload_folder(name)
+            make_folder(folder)
+            path = "/".join(parts)
+            sizes = self._check_limits(name, folder, path, len(content))
+            target = _make_parents(folder, parts) / parts[-1]
+            if target.is_dir() and not target.is_symlink():
+                raise InputError(f"{path!r} is a folder of {name!r}. Rename the file.")
+            draft = folder.parent / f"{uuid.uuid4().hex}.draft"
+            try:
+                draft.write_bytes(content)
+                os.replace(draft, target)  # which replaces a link itself and not what it leads to
+            finally:
+                draft.unlink(missing_ok=True)
+            sizes[path] = len(content)
+            return path
+
+    def delete(self, name: str, sources: Iterable[str]) -> None:
+        """Delete the files that documents came from."""
+        with self._lock:
+            folder = upload_folder(name).resolve()
+            for source in map(Path, sources):
+                if source.parent.resolve().is_relative_to(folder):
+                    source.unlink(missing_ok=True)
+            self._sizes.pop(upload_folder(name), None)
+
+    def _prepare(self, name: str) -> None:
+        if is_uploaded(name):
+            return
+        if name in registry.names():
+            raise InputError(f"{name!r} has another source than uploaded files. Choose another name.")
+        registry.register(name, KIND, root=upload_folder(name))
+        remove_uploads(name)  # of a corpus of this name that was removed
+        self._sizes.pop(upload_folder(name), None)
+
+    def _check_limits(self, name: str, folder: Path, path: str, size: int) -> dict[str, int]:
+        sizes = self._sizes.get(folder)
+        if sizes is None:
+            files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+            sizes = self._sizes[folder] = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
+        if path not in sizes and len(sizes) >= self._max_files:
+            raise InputError(f"{name!r} already has {count_of(len(sizes), 'file')}, the maximum. Use another corpus.")
+        if sum(sizes.values()) - sizes.get(path, 0) + size > self._max_bytes:
+            raise InputError(f"{path!r} would make {name!r} larger than {self._max_bytes} bytes. Use another corpus.")
+        return sizes
+
+
+def _make_parents(folder: Path, parts: tuple[str, ...]) -> Path:
+    for part in parts[:-1]:
+        folder = folder / part
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+            raise InputError(f"{part!r} is not a folder. Rename the folder of {parts[-1]!r}.")
+        folder.mkdir(exist_ok=True)
+    return folder
