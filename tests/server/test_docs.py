@@ -1,4 +1,4 @@
-"""The requests, settings and Python code of docs/guides/service.md, run against a service."""
+"""The requests, settings and Python code of the guides to the service, run against a service."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shortlist.compat.retriever_settings import KEYS, load_compat_settings
 from tests.pages import ROOT, read_blocks, read_page
 from tests.server.conftest import Start
 
-DOCUMENT = read_page("guides/service.md")
+DOCUMENT = "".join(read_page(f"guides/{name}.md") for name in ("service", "monitor", "retriever"))
 BLOCKS = read_blocks(DOCUMENT)
 ANYTHING = "…"
 
@@ -56,7 +56,7 @@ def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start,
                     one if other != f"data: {ANYTHING}" else other for one, other in zip(lines, expected, strict=True)
                 ] == expected
         elif language == "python":
-            exec(compile(text.replace("http://localhost:9200", service.url), "docs/guides/service.md", "exec"), {})
+            exec(compile(text.replace("http://localhost:9200", service.url), "docs/guides/retriever.md", "exec"), {})
 
 
 def test_the_settings_file_has_the_defaults(tmp_path: Path) -> None:
@@ -75,5 +75,6 @@ def test_every_route_in_the_text_exists(shared: TestClient) -> None:
     paths = shared.get("/openapi.json").json()["paths"]
     known = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     text = DOCUMENT.replace("/NAME", "/{name}").replace("/ID", "/{id}").replace("/catalog/", "/{name}/")
+    text = text.replace("/manuals/", "/{name}/")
     text = text.replace("/documents/book_courier", "/documents/{id}")
     assert set(re.findall(r"(GET|POST|DELETE) (/(?:[\w/{}-]|\.\w)*)", text)) <= known

@@ -18,7 +18,7 @@ def test_an_extension_adds_routes_and_fields_of_the_status(catalog: Path) -> Non
         name = "greeting"
 
         def add_routes(self, endpoints: Endpoints, run_search: Any) -> None:
-            @endpoints.add("GET /hello", "Health", tag="care")
+            @endpoints.add("GET /hello", "Health", tag="service")
             def greet() -> dict[str, str]:
                 return {"status": "hello"}
 

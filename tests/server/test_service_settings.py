@@ -152,7 +152,7 @@ def test_config_show_lists_the_values_in_force(
 
 def test_b9_the_defaults_of_answers_are_those_of_the_library() -> None:
     assert Answers().model_dump() == {
-        "chunk_size": CHUNK_SIZE, "chunk_overlap": CHUNK_OVERLAP, "top_k": K, "threshold": None,
+        "chunk_size": CHUNK_SIZE, "chunk_overlap": CHUNK_OVERLAP, "top_k": K, "min_relevance": "auto",
         "memory_window_turns": WINDOW_TURNS, "agent_max_steps": MAX_STEPS, "embedder": None, "index_dir": None,
     }  # fmt: skip
 
@@ -161,20 +161,45 @@ def test_b9_options_come_before_variables_and_these_before_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "settings.yaml").write_text("answers:\n  top_k: 2\n  threshold: 0.1\n  chunk_size: 300\n")
-    assert load_answer_settings().model_dump(exclude_unset=True) == {"top_k": 2, "threshold": 0.1, "chunk_size": 300}
+    (tmp_path / "settings.yaml").write_text("answers:\n  top_k: 2\n  min_relevance: 0.1\n  chunk_size: 300\n")
+    assert load_answer_settings().model_dump(exclude_unset=True) == {
+        "top_k": 2,
+        "min_relevance": 0.1,
+        "chunk_size": 300,
+    }
     monkeypatch.setenv("SHORTLIST_TOP_K", "3")
-    monkeypatch.setenv("SHORTLIST_THRESHOLD", "0.2")
-    found = load_answer_settings({"threshold": 0.4, "top_k": None})
-    assert (found.top_k, found.threshold, found.chunk_size) == (3, 0.4, 300)
+    monkeypatch.setenv("SHORTLIST_MIN_RELEVANCE", "0.2")
+    found = load_answer_settings({"min_relevance": 0.4, "top_k": None})
+    assert (found.top_k, found.min_relevance, found.chunk_size) == (3, 0.4, 300)
     assert load_compat_settings().answers == load_answer_settings()
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.1", 0.1), ("null", "auto"), ("none", None)])
+def test_the_former_key_of_the_lowest_relevance_is_accepted_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, text: str, value: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "settings.yaml").write_text(f"answers:\n  threshold: {text}\n")
+    assert load_answer_settings().min_relevance == value
+    assert "answers.threshold is deprecated. Use answers.min_relevance." in caplog.text
+    (tmp_path / "settings.yaml").write_text("answers:\n  threshold: 0.1\n  min_relevance: 0.2\n")
+    with pytest.raises(InputError, match=r"answers\.threshold is set beside answers\.min_relevance"):
+        load_answer_settings()
+
+
+@pytest.mark.parametrize(("text", "value"), [("none", None), ("auto", "auto"), ("1", 1.0)])
+def test_the_lowest_relevance_is_a_number_auto_or_none(text: str, value: Any) -> None:
+    assert load_answer_settings({"min_relevance": text}).min_relevance == value
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"top_k": 21}, r"--top-k: answers.top_k must be a whole number from 1 to 20, not 21"),
-        ({"threshold": 2.0}, r"--threshold: answers.threshold must be a number from 0 to 1, not 2.0"),
+        (
+            {"min_relevance": "2"},
+            r"--min-relevance: answers.min_relevance must be a number from 0 to 1, auto or none, not '2'",
+        ),
         ({"agent_max_steps": 0}, r"--agent-max-steps: .* from 1 to 50, not 0"),
     ],
 )

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,19 @@ RUN = "(options) => axe.run({ ...options, resultTypes: ['violations'] }).then((r
 SHA256 = "880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb"
 
 
-def find_violations(page: Page, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
-    """The rules that elements of the page violate, with the elements; in dark colors only those about contrast."""
+def find_violations(
+    page: Page, impacts: tuple[str, ...] = ("serious", "critical"), rules: Sequence[str] = ()
+) -> list[str]:
+    """The rules that elements of the page violate, with the elements; in dark colors only those about contrast.
+
+    `rules` are checked instead of those that axe-core has on by default; experimental ones are not.
+    """
     if not page.evaluate("'axe' in window"):
         # The policy of the page allows no other script, but the developer tools are not bound by it.
         session = page.context.new_cdp_session(page)
         loaded = session.send("Runtime.evaluate", {"expression": f"{_fetch()};axe.version"})
         assert loaded["result"].get("value") == PACKAGE.rpartition("@")[2], loaded
-    found: list[Any] = page.evaluate(RUN, {})
+    found: list[Any] = page.evaluate(RUN, {"runOnly": list(rules)} if rules else {})
     page.emulate_media(color_scheme="dark")
     found += page.evaluate(RUN, {"runOnly": ["color-contrast"]})
     page.emulate_media(color_scheme="light")

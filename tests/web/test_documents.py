@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.axe import find_violations
 from tests.web.conftest import ServeCatalog, Service, Visitor
 
 TOOLS = [{"id": f"tool_{n}", "title": f"Tool {n}", "content": f"Does thing number {n}."} for n in range(5)]
@@ -103,7 +105,7 @@ def test_fields_that_are_not_edited_stay_the_same(editable: Service, visit: Visi
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert editable.ask("GET", "/documents?q=wombat")["documents"] == [before | {"metadata": {"seen": True}}]
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete Two lines").click()
     expect(page.get_by_text("No document matches the filter")).to_be_visible()
 
 
@@ -175,7 +177,7 @@ def test_content_of_documents_is_text_and_never_html(editable: Service, visit: V
     panel = page.get_by_role("complementary", name="Document")
     expect(panel.locator("pre")).to_have_text(HOSTILE["content"])  # type: ignore[arg-type]
     expect(panel.get_by_text("javascript:alert(7)")).to_be_visible()
-    page.locator("label", has_text="Softmax").click()
+    page.locator("label", has_text="Legacy").click()
     expect(page.locator(".hits .hit-title", has_text="<img src=x onerror=alert(1)> quagga")).to_be_visible()
     page.get_by_role("link", name="Documents").click()
     narrow(page, "quagga", ["<img src=x onerror=alert(1)> quagga"])
@@ -244,3 +246,95 @@ def test_long_names_and_control_characters_are_shown_safely(
     assert_safe()
     page.get_by_role("button", name="Edit fdp[U+202E]txt.okapi").click()
     expect(page.get_by_role("dialog").get_by_label("Title")).to_have_value("fdp\u202etxt.okapi")  # as it is
+
+
+def test_documents_are_sorted_and_jumped_to(service: Service, visit: Visitor) -> None:
+    documents = service.ask("GET", "/documents")["documents"]
+    page = visit(service.url, "#/documents")
+    titles = page.locator(".document-title")
+    page.get_by_label("Order", exact=True).select_option("newest")
+    expect(titles.first).to_have_text(documents[-1]["title"])
+    page.get_by_label("Order", exact=True).select_option("title")
+    path = "/v1/corpora/catalog/documents?sort=title&limit=25&offset="
+    names = [one["title"] for one in service.ask("GET", f"{path}75")["documents"]]
+    field = page.get_by_role("spinbutton", name="Page")
+    field.fill("4")
+    field.press("Enter")
+    expect(titles).to_have_text(names)
+    field.fill("99")
+    field.press("Enter")
+    expect(field).to_have_value("4")
+    page.reload()
+    expect(titles).to_have_text(names)
+
+
+def test_selected_and_matching_documents_are_deleted_after_a_question(
+    serve_catalog: ServeCatalog, visit: Visitor
+) -> None:
+    service = serve_catalog([*TOOLS, {"id": "otter", "title": "Otter", "content": "Feeds it."}])
+    page = visit(service.url, "#/documents")
+    for name in ("Tool 1", "Tool 3"):
+        page.get_by_role("checkbox", name=f"Select {name}").check()
+    expect(page.get_by_text("2 documents selected")).to_be_visible()
+    remove = page.locator(".selection").get_by_role("button", name="Delete", exact=True)
+    dialog = page.get_by_role("dialog", name="Delete 2 documents of catalog?")
+    remove.click()
+    dialog.get_by_role("button", name="Cancel").click()
+    assert len(ids(service)) == 6
+    remove.click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("Deleted 2 documents.")).to_be_visible()
+    assert ids(service) == ["tool_0", "tool_2", "tool_4", "otter"]
+    narrow(page, "thing", ["Tool 0", "Tool 2", "Tool 4"])
+    page.get_by_role("button", name="Delete all 3 that match").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No document matches the filter")).to_be_visible()
+    assert ids(service) == ["otter"]
+
+
+def test_a_folder_is_uploaded_and_searched(editable: Service, visit: Visitor, tmp_path: Path) -> None:
+    folder = tmp_path / "boats"
+    (folder / "old").mkdir(parents=True)
+    (folder / "tug.md").write_text("# The tug\n\nThe tug has two pilots.")
+    (folder / "old" / "ferry.txt").write_text("The ferry sails at nine.")
+    (folder / ".secret").write_text("hidden")
+    (folder / "photo.bin").write_bytes(b"\x00\x01\xff" * 9)
+    page = visit(editable.url, "#/documents")
+    page.get_by_role("button", name="Add files").click()
+    dialog = page.get_by_role("dialog", name="Add files")
+    expect(dialog.get_by_role("button", name="Upload and index")).to_be_disabled()
+    dialog.locator("input[type=file]").nth(1).set_input_files(folder)
+    expect(dialog.get_by_label("Corpus")).to_have_value("boats")
+    expect(dialog.get_by_text("3 files, ")).to_be_visible()
+    dialog.get_by_role("button", name="Upload and index").click()
+    expect(dialog.get_by_text("boats has 2 documents: 2 added, 0 changed.")).to_be_visible()
+    expect(dialog.get_by_role("region", name="Skipped files").locator("code")).to_have_text(
+        ["boats/.secret", "boats/photo.bin"]
+    )
+    assert find_violations(page) == []
+    dialog.get_by_role("button", name="Close").click()
+    expect(page.locator(".document-title")).to_have_text(["ferry.txt", "The tug"])
+    expect(page.get_by_role("combobox", name="Corpus")).to_have_value("boats")
+    found = editable.ask("POST", "/v1/corpora/boats/search", {"query": "pilots", "mode": "lexical"})
+    assert [hit["id"] for hit in found["hits"]] == ["boats/tug.md"]
+    page.get_by_role("checkbox", name="Select ferry.txt").check()
+    page.locator(".selection").get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".document-title")).to_have_text(["The tug"])
+
+
+def test_dropped_files_open_the_dialog_and_a_taken_name_is_explained(editable: Service, visit: Visitor) -> None:
+    visit.expect_errors("422")
+    page = visit(editable.url, "#/documents")
+    page.locator(".document-title").first.wait_for()
+    transfer = page.evaluate_handle(
+        "() => { const all = new DataTransfer(); all.items.add(new File(['A text.'], 'a.md')); return all; }"
+    )
+    page.locator(".tab.documents").dispatch_event("drop", {"dataTransfer": transfer})
+    dialog = page.get_by_role("dialog", name="Add files")
+    expect(dialog.get_by_text("1 file, 7 B")).to_be_visible()
+    dialog.get_by_label("Corpus").fill("catalog")
+    dialog.get_by_role("button", name="Upload and index").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Choose another name")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)

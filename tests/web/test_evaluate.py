@@ -237,3 +237,36 @@ def test_on_a_phone_the_page_scrolls_to_the_results(service: Service, visit: Vis
     page.get_by_role("button", name="Check the corpus").click()
     expect(page.locator(".step")).to_contain_text("error")
     expect(page.locator(".step")).to_be_in_viewport(ratio=1)
+
+
+def test_runs_are_stored_in_the_browser_and_compared(service: Service, visit: Visitor) -> None:
+    page = open_eval(visit, service)
+    evaluate(page, FEW)
+    runs = page.get_by_role("region", name="Runs", exact=True)
+    expect(runs).to_have_count(0)
+    page.get_by_label("Mode", exact=True).select_option("lexical")
+    page.get_by_role("button", name="Evaluate").click()
+    expect(runs.locator("tbody tr")).to_have_count(2)
+    first, second = (
+        evaluate_directly(service, FEW, mode=mode)["metrics"]["mrr"]["value"] for mode in ("auto", "lexical")
+    )
+    expect(runs.locator("tbody tr").nth(0)).to_contain_text(f"{second:.3f}")
+    change = f"{'−' if second < first else '+'}{abs(second - first):.3f}"
+    expect(runs.locator("tbody tr").nth(1)).to_contain_text(f"{first:.3f}{change}")
+    page.reload()
+    expect(runs.locator("tbody tr")).to_have_count(2)
+    runs.get_by_role("button", name="Clear").click()
+    expect(runs).to_have_count(0)
+
+
+def test_the_value_nearest_to_the_pointer_is_shown_below_a_plot(service: Service, visit: Visitor) -> None:
+    page = open_eval(visit, service)
+    plot = evaluate(page, FEW).locator(".figure").filter(has=page.locator("circle")).first
+    dot = plot.locator("circle").first
+    dot.scroll_into_view_if_needed()
+    box = dot.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 8, box["y"] + 8)
+    expect(plot.locator(".plot-value")).to_have_text(dot.locator("title").text_content() or "")
+    page.mouse.move(0, 0)
+    expect(plot.locator(".plot-value")).to_have_text("")

@@ -35,7 +35,7 @@ def test_bars_are_as_long_as_their_scores_and_the_line_is_at_the_cutoff(service:
     page = visit(service.url, "#/search?look=softmax&q=refund+payment&temperature=2")
     documents = service.ask("POST", "/retrieve", {"query": "refund payment", "temperature": 2})["documents"]
     expect(page.locator(".hits .kept")).to_have_count(len(documents))
-    scale = float(page.locator(".axis-top").inner_text().removesuffix(" % share")) / 100
+    scale = float(page.locator(".axis-top").inner_text().removesuffix(" %")) / 100
     track = page.locator(".track").first.bounding_box()
     line = page.locator(".axis-line").bounding_box()
     assert track
@@ -121,7 +121,7 @@ def test_a_saved_setting_is_in_force_and_survives_a_reload(restored: Service, vi
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     expect(page.get_by_role("switch", name="Ignore zero scores")).not_to_be_checked()
     page.get_by_role("link", name="Search").click()
-    page.locator("label", has_text="Softmax").click()
+    page.locator("label", has_text="Legacy").click()
     expect(page.get_by_role("spinbutton", name="Temperature")).to_have_value("0.6")
     assert service.ask("GET", "/settings") == {"temperature": 0.6, "ignore_zero": False, "llm_tools_cutoff": 10.0}
 
@@ -155,8 +155,8 @@ def test_without_the_extension_nothing_of_it_is_loaded_or_shown(service: Service
     page.route("**/status", without_extension)
     page.goto(f"{service.url}/#/search?q=refund+payment&look=softmax")
     expect(page.locator(".relevance").first).to_be_visible()
-    expect(page.get_by_role("radio", name="Softmax")).to_have_count(0)
+    expect(page.get_by_role("radio", name="Legacy")).to_have_count(0)
     page.get_by_role("link", name="Settings").click()
     expect(page.get_by_role("region", name="Other settings")).to_be_visible()
-    expect(page.get_by_role("region", name="Retrieval")).to_have_count(0)
+    expect(page.get_by_role("region", name="Legacy retrieval")).to_have_count(0)
     assert [path for path in requests if path.startswith(("/page/compat/", "/settings", "/retrieve"))] == []

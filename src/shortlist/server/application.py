@@ -24,27 +24,26 @@ from shortlist._settings import Settings
 from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
+from shortlist.library.uploads import Uploads
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
 from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import LARGE_BODIES, Guard, Watch
-from shortlist.server.routes.api_document import add_schemas
+from shortlist.server.page_document import read_page
+from shortlist.server.routes.api_document import add_schemas, summarize_operations
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
+from shortlist.server.routes.upload_routes import add_uploads
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
 
 TIMED = (SEARCH, DISCOVER)
 POLL_SECONDS = 0.5  # between looks at the document file, which is read once it is the same in two looks
 
-# No content from elsewhere. The page has no inline script or style, and no text that the browser could take for HTML.
-PAGE_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
+FILES_POLICY = "default-src 'none'; frame-ancestors 'none'"  # of the files below /page, which are no documents
 DOCS_POLICY = (
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -81,7 +80,9 @@ class Service(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            add_schemas(super().openapi()["components"]["schemas"], self.extension.models)
+            document = super().openapi()
+            add_schemas(document["components"]["schemas"], self.extension.models)
+            summarize_operations(document["paths"])
         return super().openapi()
 
 
@@ -110,7 +111,7 @@ def create_app(
         if following:
             following.cancel()
         await asyncio.to_thread(endpoints.close)
-        for jobs in (answers, evaluations):
+        for jobs in (answers, evaluations, builds):
             await jobs.close()
         served.close()
         if llm:
@@ -135,7 +136,8 @@ def create_app(
     app.router.route_class = ServiceRoute
     handle_errors(app)
     endpoints = Endpoints(app)
-    corpora = ServedCorpora(served, settings.server.corpora, settings.usage.learn)
+    uploads = Uploads()
+    corpora = ServedCorpora(served, settings.server.corpora, settings.usage.learn, uploads)
     workers = SearchWorkers(settings, served) if settings.server.workers else None
 
     async def run_search(
@@ -151,6 +153,7 @@ def create_app(
     add_corpora(endpoints, corpora, run_search)
     answers = add_ask(app, corpora, llm, settings)
     evaluations = add_evaluation(app, corpora, settings)
+    builds = add_uploads(endpoints, settings, uploads)
     agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None
     add_pages(app)
     return app
@@ -166,7 +169,7 @@ def _add_status(
 ) -> None:
     app, started = endpoints.app, time.monotonic()
 
-    @endpoints.add("GET /status", "Status", tag="care")
+    @endpoints.add("GET /status", "Status", tag="service")
     def status() -> dict[str, Any]:
         """Sizes, settings in force and latencies."""
         info, sizes = served.corpus.info(), _index_sizes(served)
@@ -177,7 +180,7 @@ def _add_status(
             "document_file": str(served.document_file),
             "documents": sizes["documents"],
             "problem": served.problem,
-            "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim", "advice")}},
+            "index": {**sizes, **{key: info[key] for key in ("analyzer", "embedder", "dim", "languages", "advice")}},
             "learning": served.corpus.learning,
             "llm": model,
             "configuration": settings.rows(extension.changed_settings()),
@@ -186,18 +189,18 @@ def _add_status(
             **extension.status(),
         }
 
-    @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["care"])
+    @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["service"])
     async def health() -> dict[str, str]:
         """Whether the process is running."""
         return {"status": "ok"}
 
-    @endpoints.add("GET /ready", "Health", tag="care")
+    @endpoints.add("GET /ready", "Health", tag="service")
     def ready() -> dict[str, str]:
         """Whether the index can be read."""
         with served.corpus.snapshot():
             return {"status": "ok"}
 
-    @app.get("/metrics", response_class=Response, tags=["care"], responses={200: {"content": {"text/plain": {}}}})
+    @app.get("/metrics", response_class=Response, tags=["service"], responses={200: {"content": {"text/plain": {}}}})
     async def prometheus() -> Response:
         """Counters and gauges in the text format of Prometheus."""
         text_format = "text/plain; version=0.0.4"
@@ -248,11 +251,17 @@ class Pages(StaticFiles):
 
 def add_pages(app: FastAPI) -> None:
     """Add the web page at / with its files below /page, and the API reference at and below /docs."""
-    page, docs = Pages("web", PAGE_POLICY), Pages("api_docs", DOCS_POLICY)
+    page, docs = Pages("web", FILES_POLICY), Pages("api_docs", DOCS_POLICY)
 
     @app.get("/", include_in_schema=False)
-    async def show_page(request: Request) -> Response:
-        return await page.get_response("index.html", request.scope)
+    def show_page(request: Request) -> Response:
+        html, compressed, tag, policy = read_page()
+        headers = {**HEADERS, "Content-Security-Policy": policy, "ETag": tag, "Vary": "Accept-Encoding"}
+        if tag in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(html, headers=headers, media_type="text/html")
+        return Response(compressed, headers=headers | {"Content-Encoding": "gzip"}, media_type="text/html")
 
     @app.get("/docs", include_in_schema=False)
     async def show_docs(request: Request) -> Response:

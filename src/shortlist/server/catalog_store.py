@@ -90,9 +90,9 @@ class CatalogStore:
         with self._lock:
             return self.corpus.add(_drop_repeated(documents), strict=True)
 
-    def delete(self, id: str) -> Changes:
+    def delete(self, ids: str | Iterable[str]) -> Changes:
         with self._lock:
-            return Changes(removed=self.corpus.remove(id))
+            return Changes(removed=self.corpus.remove(ids))
 
     def index(self, documents: Iterable[Document] | None, *, from_file: bool = False) -> Changes:
         """Replace all documents with these, or with those of the file; without either, rebuild the index."""

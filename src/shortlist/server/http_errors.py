@@ -74,18 +74,30 @@ class InvalidBody(InputError):
 
 
 def make_problem(
-    scope: Scope, status: int, detail: str, *, kind: str = "", headers: Headers | None = None, errors: Errors = ()
+    scope: Scope,
+    status: int,
+    detail: str,
+    *,
+    kind: str = "",
+    title: str = "",
+    headers: Headers | None = None,
+    errors: Errors = (),
+    alternative: Mapping[str, Any] | None = None,
 ) -> Response:
-    """The answer to a request that failed. Its type follows from the status unless it has a `kind`."""
-    title = _title(status)
+    """The answer to a request that failed. Its type and title follow from the status unless it has its own.
+
+    `alternative` are fields with which the request can be answered.
+    """
+    phrase = _title(status)
     content: dict[str, Any] = {
-        "type": f"urn:shortlist:{kind or title.lower().replace(' ', '-')}",
-        "title": title,
+        "type": f"urn:shortlist:{kind or phrase.lower().replace(' ', '-')}",
+        "title": title or phrase,
         "status": status,
         "detail": detail,
         "instance": scope.get("path", ""),
         "request_id": scope.get(REQUEST_ID, ""),
     } | ({"errors": list(errors)} if errors else {})
+    content |= {"alternative": dict(alternative)} if alternative else {}
     body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, status, headers, MEDIA_TYPE)
 
@@ -95,6 +107,8 @@ def make_error_problem(scope: Scope, error: ShortlistError) -> Response:
     # its own type where the status says less than the error
     kind = _kebab(type(error).__name__) if status in (409, 503) else ""
     details: Any = {"kind": error.kind, "errors": error.errors} if isinstance(error, InvalidBody) else {"kind": kind}
+    if isinstance(error, LLMError):
+        details = {"kind": "llm-error", "title": "The language model failed", "alternative": {"extractive": True}}
     return make_problem(scope, status, str(error), **details)
 
 

@@ -1,5 +1,7 @@
 """The configured language model: from the environment, the nearest `.env` of the project, or `llm` in settings.yaml.
 
+If none of them configures a model, the one that the user set up for all projects counts (`stored_llm.py`).
+
 SHORTLIST_LLM_URL, _MODEL, _KEY and _FALLBACK, or the usual OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY. The usual
 ones count only if a model is configured: an address or a key may be there for another program.
 
@@ -25,6 +27,7 @@ from shortlist.errors import InputError
 from shortlist.safety.confirmations import Confirmation
 from shortlist.safety.untrusted_files import read_text
 from shortlist.server.service_settings import OPENAI, SourcedValue, choose_key
+from shortlist.server.stored_llm import read_stored_llm, stored_file
 
 DOTENV = ".env"
 OWN = {variable: key for variable, key in VARIABLES.items() if key.startswith("llm.")}
@@ -68,6 +71,9 @@ def choose_llm(folder: Path | None = None, *, files: bool = True) -> ChosenLlm:
     candidates: dict[str, list[SourcedValue]] = {}
     for key, candidate in own + usual + stored:
         candidates.setdefault(key, []).append(candidate)
+    if not candidates and folder is None and (own_model := read_stored_llm()):
+        values = own_model.list_values()
+        return ChosenLlm(Values(values, dict.fromkeys(values, FILE)).validate().llm, str(stored_file()))
     values = in_file | {key: choices[0].value for key, choices in candidates.items()}
     settings = Values(values, dict.fromkeys(values, FILE)).validate()
 

@@ -31,6 +31,7 @@ from shortlist._settings import (
 from shortlist.errors import InputError
 from shortlist.index.embedders.named import is_built_in, unconfirmed_address
 from shortlist.safety.confirmations import Confirmation
+from shortlist.server.stored_llm import read_stored_llm, stored_file
 
 log = logging.getLogger("shortlist.serve")
 
@@ -55,6 +56,11 @@ def load_settings(
     collected = collect_values(file=file, given=given, environment=environment, schema=schema)
     warnings = [] if file is not None else _withhold(collected)
     _protect_keys(collected)
+    if file is None and environment is None and not any(key.startswith("llm.") for key in collected.values):
+        own_model = read_stored_llm()
+        values = own_model.list_values() if own_model else {}
+        collected.values.update(values)
+        collected.origins.update(dict.fromkeys(values, str(stored_file())))
     settings = _restrict_host(collected.validate(), trusts_file=file is not None)
     return settings.model_copy(update={"warnings": (*warnings, *settings.warnings)})
 

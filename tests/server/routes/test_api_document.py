@@ -39,7 +39,15 @@ def test_a11_event_streams_are_described_event_by_event(shared: TestClient) -> N
         "ask": {**asked, "error": "Problem"},
         "eval": {**progress, "answer": "Evaluation"},
         "lint": {**progress, "answer": "LintReport"},
+        "build": {**progress, "answer": "BuildReport"},
     }
+
+
+def test_the_summary_of_an_operation_is_the_first_sentence_of_its_description(shared: TestClient) -> None:
+    paths = shared.get("/openapi.json").json()["paths"]
+    assert paths["/v1/corpora/{name}/search"]["post"]["summary"] == "Rank documents, best first"
+    operations = [operation for methods in paths.values() for operation in methods.values()]
+    assert [each["operationId"] for each in operations if not each["description"].startswith(each["summary"])] == []
 
 
 def test_every_schema_of_an_answer_describes_its_fields(shared: TestClient) -> None:

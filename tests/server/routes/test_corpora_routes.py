@@ -84,6 +84,18 @@ def test_with_an_embedder_the_catalog_is_searched_semantically(make: Make) -> No
     assert client.get("/status").json()["index"]["embedder"].startswith("light")
 
 
+def test_the_languages_of_a_corpus_are_reported_with_advice(make: Make) -> None:
+    client = make(documents__embedder="default")
+    texts = ["Die Rechnungen werden an die Kunden verschickt.", "Die Pakete sind noch nicht bei den Kunden."]
+    for at, text in enumerate(texts):
+        client.post("/documents", json={"id": f"de{at}", "title": "", "content": text})
+    count = client.get("/status").json()["documents"]
+    rows = {row["name"]: row for row in client.get("/v1/corpora").json()["corpora"]}
+    for facts in (rows["catalog"], client.get("/v1/corpora/catalog").json(), client.get("/status").json()["index"]):
+        assert facts["languages"] == {"en": count - 2, "de": 2}
+        assert "--embedder multilingual" in facts["advice"]
+
+
 def test_discover_returns_all_candidates_the_selected_ones_and_the_line(client: TestClient) -> None:
     asked = {"query": "refund a payment by invoice", "mode": "lexical", "strategy": "rel_threshold", "rel": 0.5}
     answer = client.post("/v1/corpora/catalog/discover", json=asked | {"level": "body"}).json()
@@ -211,3 +223,39 @@ def test_a_request_does_not_build_a_corpus_that_is_stored_but_empty(client: Test
     assert client.get("/v1/corpora/letters/documents").json()["count"] == 0
     shortlist.build("letters").close()
     assert client.get("/v1/corpora/letters/documents").json()["count"] == 1
+
+
+def list_ids(client: TestClient, **parameters: Any) -> list[str]:
+    return [one["id"] for one in client.get("/v1/corpora/catalog/documents", params=parameters).json()["documents"]]
+
+
+def test_a_title_that_is_a_very_long_number_can_be_sorted(client: TestClient) -> None:
+    long = {"id": "a", "title": "9" * 5000, "content": "A number."}
+    client.post("/v1/corpora/catalog/documents", json={"documents": [long]})
+    assert "a" in list_ids(client, sort="title")
+
+
+def test_documents_are_sorted_by_id_or_title_and_in_both_directions(client: TestClient) -> None:
+    client.post(
+        "/documents",
+        json=[{"id": f"tool {at}", "title": f"{'z' if at == 9 else 'A'}", "content": "x"} for at in (10, 9)],
+    )
+    assert list_ids(client, sort="id") == ["invoice", "refund", "tool 9", "tool 10", "track"]
+    assert list_ids(client, sort="id", descending=True, limit=2, offset=1) == ["tool 10", "tool 9"]
+    assert list_ids(client, sort="title") == ["tool 10", "refund", "track", "invoice", "tool 9"]
+    assert list_ids(client, descending=True, limit=2) == ["tool 9", "tool 10"]
+    assert list_ids(client, sort="id", q="tool") == ["tool 9", "tool 10"]
+    client.delete("/documents/tool 9")
+    assert list_ids(client, sort="id", q="tool") == ["tool 10"]  # the order is not stale
+    assert client.get("/v1/corpora/catalog/documents", params={"sort": "size"}).status_code == 422
+
+
+def test_several_documents_are_deleted_by_id_or_by_text(client: TestClient) -> None:
+    path = "/v1/corpora/catalog/documents/delete"
+    assert client.post(path, json={"ids": ["refund", "nowhere"]}).json()["removed"] == 1
+    assert client.post(path, json={"q": "SHIPMENT"}).json()["count"] == 1
+    assert list_ids(client) == ["invoice"]
+    bodies: tuple[dict[str, object], ...] = ({}, {"ids": []}, {"q": " "}, {"ids": ["invoice"], "q": "x"})
+    for body in bodies:
+        assert client.post(path, json=body).status_code == 422
+    assert list_ids(client) == ["invoice"]

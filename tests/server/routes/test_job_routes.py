@@ -104,7 +104,7 @@ def test_a_follow_up_uses_the_history(client: TestClient) -> None:
 
 def test_a_filter_and_a_threshold_are_applied(client: TestClient) -> None:
     assert client.post(ASK, json=MOONS | {"filter": {"path": "venus.txt"}}).json()["refused"]
-    assert client.post(ASK, json=MOONS | {"threshold": 1.0}).json()["by"] == "gate"
+    assert client.post(ASK, json=MOONS | {"min_relevance": 1.0}).json()["by"] == "gate"
 
 
 @pytest.mark.parametrize("how", ["accept", "stream"])
@@ -167,9 +167,10 @@ def test_b9_the_service_answers_by_its_settings(make: Make) -> None:
     said = [message["content"] for message in server.asked[0]["messages"][1:-1]]
     assert said == ["Question 7?", "Yes."]
     assert [item["label"] for item in answer["evidence"]] == ["mars.txt"]
-    strict = make(answers__threshold=1.0)
+    strict = make(answers__min_relevance=1.0)
     assert strict.post(ASK, json={"question": "Is a day on the planet long?"}).json()["by"] == "gate"
-    assert strict.post(ASK, json={"question": "Is a day on the planet long?", "threshold": 0}).json()["by"] == "extract"
+    for least in ({"min_relevance": 0}, {"min_relevance": None}, {"threshold": 0}):
+        assert strict.post(ASK, json={"question": "Is a day on the planet long?", **least}).json()["by"] == "extract"
 
 
 def test_an_agent_needs_a_model(client: TestClient) -> None:
@@ -187,6 +188,19 @@ def test_an_error_of_a_model_is_a_problem_without_the_key(make: Make) -> None:
     name, problem = events[-1]
     assert (name, problem["status"], problem["detail"]) == ("error", 502, answer.json()["detail"])
     assert KEY not in answer.text + json.dumps(events) + client.get("/status").text
+    assert problem["title"] == answer.json()["title"] == "The language model failed"
+    assert problem["type"] == "urn:shortlist:llm-error"
+    assert answer.json()["alternative"] == {"extractive": True}
+
+
+def test_a_service_with_a_model_answers_without_it_on_request(make: Make) -> None:
+    with serving() as model:
+        client = with_model(make, model.url)
+        answer = client.post(ASK, json=MOONS | {"extractive": True}).json()
+        assert client.post(ASK, json=MOONS | {"extractive": True, "agent": True}).status_code == 422
+    assert (answer["by"], answer["refused"], model.asked) == ("extract", False, [])
+    assert answer["cited"] == [answer["sentences"][0]["citations"][0]["number"]]
+    assert {"place", "confidence", "span"} <= answer.keys() | answer["evidence"][0].keys()
 
 
 def test_a_failure_before_the_first_event_has_its_status(client: TestClient) -> None:

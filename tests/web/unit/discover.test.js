@@ -90,12 +90,16 @@ test("an excerpt starts shortly before the first matched word", () => {
   assert.equal(cutExcerpt("refund it", ["refund"]), "refund it");
 });
 
-test("a sample query is the first opening of a document that reads like one, or else a title", () => {
-  const documents = [
-    { title: "x", content: "Short." },
-    { title: "y", content: "# Refund a payment to a card, in full. Then more." },
+test("a sample query is a task that a tool does, or what a text is about", () => {
+  const tools = [
+    { kind: "tool", title: "x", content: "Short." },
+    { kind: "tool", title: "y", content: "Fetch one customer's record by customer id or e-mail address." },
   ];
-  assert.equal(sampleQuery(documents), "Refund a payment to a card");
-  assert.equal(sampleQuery([{ title: "refund_a_payment", content: "No" }]), "refund a payment");
+  assert.equal(sampleQuery(tools), "I need to fetch one customer's record");
+  assert.equal(sampleQuery([{ kind: "tool", title: "refund_a_payment", content: "The refund." }]), "refund a payment");
+  assert.equal(
+    sampleQuery([{ kind: "file", title: "travel-policy.md", content: "Send money home." }]),
+    "travel policy",
+  );
   assert.equal(sampleQuery([]), "");
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatDuration } from "../../../src/shortlist/server/web/admin/status.js";
+import { formatDuration, formatLanguages } from "../../../src/shortlist/server/web/admin/status.js";
 import { visible } from "../../../src/shortlist/server/web/core/dom.js";
 import { formatBytes, formatCount, formatNumber, roundUp } from "../../../src/shortlist/server/web/core/format.js";
 
@@ -39,4 +39,14 @@ test("invisible characters are shown as codes, and joiners of other scripts stay
   assert.equal(visible("a\u202eb\u200bc"), "a[U+202E]b[U+200B]c");
   assert.equal(visible("a\u200db"), "a[U+200D]b");
   assert.equal(visible("👩\u200d🚀 می\u200cخواهم\n\tx"), "👩\u200d🚀 می\u200cخواهم\n\tx");
+});
+
+test("languages have names and shares, and rare ones are counted", () => {
+  assert.equal(formatLanguages({}), "–");
+  assert.equal(formatLanguages({ de: 3 }), "German");
+  assert.equal(formatLanguages({ he: 300, en: 100, zh: 1 }), "Hebrew 75 %, English 25 %, Chinese <1 %");
+  assert.equal(
+    formatLanguages({ de: 1, en: 1, fr: 1, ru: 1, xx: 1 }),
+    "German 20 %, English 20 %, French 20 %, 2 more",
+  );
 });

@@ -160,12 +160,18 @@ class CorpusRowJson(AnswerType):
     """The number of indexed parts of documents."""
     embedder: str | None
     """The name of its embedder."""
+    languages: dict[str, int]
+    """The number of passages in each language, by its ISO 639-1 code; the most frequent first."""
+    advice: str
+    """How to rank its documents better. Otherwise empty."""
     engine: str
     """The word embedded, or the address of the cluster that stores it."""
     bytes: int
     """The size of its files."""
     problem: str | None
     """Why it cannot be searched."""
+    uploaded: bool
+    """Whether it is built from uploaded files."""
 
 
 class CorporaJson(AnswerType):
@@ -190,6 +196,8 @@ class CorpusInfoJson(AnswerType):
     """The name of its embedder, or "none"."""
     dim: int
     """The number of dimensions of its vectors."""
+    languages: dict[str, int]
+    """The number of passages in each language, by its ISO 639-1 code; the most frequent first."""
     advice: str
     """How to rank its documents better. Otherwise empty."""
     floors: dict[str, float]
@@ -239,6 +247,55 @@ class ChangeReportJson(
     """Documents that were removed."""
     unchanged: int
     """Documents that were stored already."""
+
+
+class UploadedFileJson(AnswerType, example={"corpus": "handbook", "path": "guides/returns.md", "bytes": 4817}):
+    """A file that was saved."""
+
+    corpus: str
+    """The name of the corpus."""
+    path: str
+    """Where it was saved below the folder of the corpus: as requested, without what is not safe."""
+    bytes: int
+    """Its size."""
+
+
+class SkippedFileJson(AnswerType):
+    """A file that gave no document, or a part of one that could not be read."""
+
+    id: str
+    """Its path below the folder of the corpus."""
+    reason: str
+    """Why it was skipped."""
+
+
+class BuildReportJson(
+    AnswerType,
+    example={
+        "added": 1, "changed": 0, "count": 1, "message": "1 added.", "removed": 0, "success": True, "unchanged": 0,
+        "corpus": "handbook", "skipped": [{"id": "logo.png", "reason": "No text was found in it."}],
+    },
+):  # fmt: skip
+    """What indexing uploaded files changed, and what was skipped."""
+
+    success: bool
+    """Always true."""
+    message: str
+    """What was done, in a sentence."""
+    count: int
+    """The number of documents after it."""
+    added: int
+    """Documents that are new."""
+    changed: int
+    """Documents that were replaced."""
+    removed: int
+    """Documents whose files are gone."""
+    unchanged: int
+    """Documents that were indexed already."""
+    corpus: str
+    """The name of the corpus."""
+    skipped: list[SkippedFileJson]
+    """The files that gave no document."""
 
 
 # Use
@@ -444,7 +501,7 @@ class ProblemJson(AnswerType):
     type: str
     """The kind of problem, beginning with urn:shortlist:."""
     title: str
-    """The phrase of the status."""
+    """What failed, or the phrase of the status."""
     status: int
     """The HTTP status."""
     detail: str
@@ -455,6 +512,8 @@ class ProblemJson(AnswerType):
     """The id of the request in the log of the service."""
     errors: list[FieldProblemJson] = []  # noqa: RUF012
     """With 422: each invalid value and its place."""
+    alternative: dict[str, Any] = {}  # noqa: RUF012
+    """With 502: fields with which the same request can be answered, without the language model."""
 
 
 class HealthJson(AnswerType):
@@ -494,6 +553,8 @@ class IndexFactsJson(AnswerType):
     """The name of its embedder."""
     dim: int
     """The number of dimensions of its vectors."""
+    languages: dict[str, int]
+    """The number of passages in each language, by its ISO 639-1 code; the most frequent first."""
     advice: str
     """How to rank its documents better. Otherwise empty."""
 

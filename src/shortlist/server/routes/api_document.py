@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import is_dataclass
@@ -40,6 +41,13 @@ def add_schemas(components: dict[str, Any], more: Iterable[Any] = ()) -> None:
         schema = model.model_json_schema(ref_template=REFERENCE)
         schema.pop("$defs", None)
         components[model.__name__] = schema | ({"examples": examples} if examples else {})
+
+
+def summarize_operations(paths: dict[str, Any]) -> None:
+    """Make the first sentence of each operation's description its summary, in place of the name of its function."""
+    for operation in (one for operations in paths.values() for one in operations.values()):
+        if description := operation.get("description"):
+            operation["summary"] = re.split(r"[.;:](?:\s|$)", description, maxsplit=1)[0]
 
 
 class AnswerModels:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from datetime import date
-from functools import partial
-from typing import Annotated, Any
+from functools import lru_cache, partial
+from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -18,9 +19,12 @@ from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.storage.usage_log import Learning
-from shortlist.index.text.analyzers import Analyzer, get_analyzer, subwords
+from shortlist.index.text.analyzers import Analyzer, get_analyzer
+from shortlist.index.text.word_parts import subwords
 from shortlist.library import registry
+from shortlist.library.corpus_names import resolve
 from shortlist.library.opening import describe_corpora, open_named, size_of
+from shortlist.library.uploads import Uploads, is_uploaded
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
@@ -40,15 +44,23 @@ Offset = Annotated[int, Query(ge=0, le=2**31)]
 Limit = Annotated[int, Query(ge=0, le=schemas.MOST_LISTED)]
 SearchText = Annotated[schemas.QueryText, Query(description="Only documents that contain this text.")]
 UsedId = Annotated[str | None, Query(description="Only searches after which this document was used.")]
+Sort = Literal["added", "id", "title"]
 Answer = dict[str, Any]
 
 
 class ServedCorpora:
     """The corpora that are served: the catalog, and the given names or all known corpora."""
 
-    def __init__(self, catalog: CatalogStore, only: Collection[str] | None, learning: Learning = "on") -> None:
+    def __init__(
+        self,
+        catalog: CatalogStore,
+        only: Collection[str] | None,
+        learning: Learning = "on",
+        uploads: Uploads | None = None,
+    ) -> None:
         self._catalog = catalog
-        self._only = only
+        self._only = None if only is None else [str(resolve(name)) for name in only]
+        self._uploads = uploads or Uploads()
         self._learning: Learning = learning
 
     def names(self) -> list[str]:
@@ -89,13 +101,15 @@ class ServedCorpora:
             "kind": "catalog",
             "roots": [str(self._catalog.document_file)],
             "built": True,
-            **{key: info[key] for key in ("documents", "passages", "embedder")},
+            **{key: info[key] for key in ("documents", "passages", "embedder", "languages", "advice")},
             "engine": EMBEDDED,
             "bytes": size_of(catalog.path),
             "problem": self._catalog.problem or None,
+            "uploaded": False,
         }
-        names = self.names()
-        return [own, *(row for row in describe_corpora() if row["name"] in names and row["name"] != NAME)]
+        names = set(self.names()) - {NAME}
+        others = ({**row, "uploaded": is_uploaded(row["name"])} for row in describe_corpora() if row["name"] in names)
+        return [own, *others]
 
     def answer(self, function: Callable[..., Answer], name: str, options: dict[str, Any]) -> Answer:
         """What a search function returns for a corpus, in this process or in one of its own."""
@@ -108,10 +122,22 @@ class ServedCorpora:
 
     def delete(self, name: str, id: str) -> Answer:
         name, document = self.document(name, id)
-        if name == NAME:
-            return describe_changes(self._catalog.delete(document.id), self._catalog.corpus)
+        return self._delete(name, [document.id])
+
+    def delete_several(self, name: str, ids: list[str] | None, text: str | None) -> Answer:
+        """Delete the documents with these ids, or all that contain a text."""
+        return self._delete(name, ids or [document.id for document in self.corpus(name).browse(text or "")[0]])
+
+    def _delete(self, name: str, ids: list[str]) -> Answer:
+        """Delete documents; of uploaded files also the files, with all their documents."""
         corpus = self.corpus(name)
-        return describe_changes(Changes(removed=corpus.remove(document.id)), corpus)
+        if name == NAME:
+            return describe_changes(self._catalog.delete(ids), corpus)
+        if is_uploaded(name):
+            sources = {document.source for id in ids if (document := corpus.get(id)) and document.source}
+            ids = [*{*ids, *(document.id for document in corpus.browse()[0] if document.source in sources)}]
+            self._uploads.delete(name, sources)
+        return describe_changes(Changes(removed=corpus.remove(ids)), corpus)
 
 
 class FeedbackLimit:
@@ -137,9 +163,44 @@ def describe_changes(changes: Changes, corpus: Corpus) -> Answer:
     return answer | counts | {"unchanged": changes.unchanged}
 
 
-def list_documents(corpus: Corpus, text: str, offset: int, limit: int | None) -> Answer:
-    documents, count = corpus.browse(text, offset, limit)
+def list_documents(
+    corpus: Corpus, text: str, offset: int, limit: int | None, sort: Sort = "added", *, descending: bool = False
+) -> Answer:
+    if sort == "added" and not descending:
+        documents, count = corpus.browse(text, offset, limit)
+    else:
+        with corpus.snapshot() as snapshot:
+            generation = snapshot.generation
+        sort_ids = _sort_ids.__wrapped__ if generation is None else _sort_ids  # None: changes are not noticed
+        ids = sort_ids(_Listing(corpus, text, sort, descending, generation))
+        page = ids[offset : None if limit is None else offset + limit]
+        documents, count = [document for id in page if (document := corpus.get(id))], len(ids)
     return {"documents": [document.to_dict() for document in documents], "count": count}
+
+
+class _Listing(NamedTuple):
+    corpus: Corpus
+    text: str
+    sort: Sort
+    descending: bool
+    generation: int | None
+
+
+@lru_cache(maxsize=8)
+def _sort_ids(listing: _Listing) -> list[str]:
+    """The ids of a listing in order; numbers are compared as numbers, and case is ignored."""
+    documents = listing.corpus.browse(listing.text)[0]
+    if listing.sort != "added":
+        names = {one.id: one.title if listing.sort == "title" and one.title else one.id for one in documents}
+        documents.sort(key=lambda one: (natural_key(names[one.id]), one.id))
+    ids = [document.id for document in documents]
+    return ids[::-1] if listing.descending else ids
+
+
+def natural_key(text: str) -> list[tuple[int, str]]:
+    """A key by which 9 is before 10, and a before B."""
+    parts = re.findall(r"\d{1,1000}|\D+", text.casefold())  # Python converts no number of more than 4,300 digits
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def describe_usage(corpus: Corpus) -> Answer:
@@ -164,7 +225,7 @@ def search_in_corpus(corpus: Corpus, *, facts: bool = False, **options: Any) -> 
 def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
     discovery = discover(corpus, **options, roots=())
     selected = {item.id for item in discovery.results}
-    analyzer = get_analyzer(corpus.config.analyzer)
+    analyzer = get_analyzer(corpus.config.analyzer).bind(corpus.languages())
     match = partial(match_words, analyzer, set(analyzer.terms(options["query"])))
     candidates = [
         {**hit.to_dict(), "selected": hit.id in selected, "matched": match(f"{hit.name}\n{hit.text}")}
@@ -236,9 +297,21 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
         return {"forgotten": corpora.corpus(name).usage.forget(id)}
 
     @endpoints.add(f"GET {DOCUMENTS}", "DocumentList", 404, 409, tag="corpora")
-    def get_corpus_documents(name: str, offset: Offset = 0, limit: Limit = 100, q: SearchText = "") -> Answer:
-        """Documents in the order in which they were first added, and their number."""
-        return list_documents(corpora.corpus(name), q, offset, limit)
+    def get_corpus_documents(
+        name: str,
+        offset: Offset = 0,
+        limit: Limit = 100,
+        q: SearchText = "",
+        sort: Sort = "added",
+        descending: bool = False,
+    ) -> Answer:
+        """Documents in the order in which they were first added, or by id or title, and their number."""
+        return list_documents(corpora.corpus(name), q, offset, limit, sort, descending=descending)
+
+    @endpoints.add(f"POST {DOCUMENTS}/delete", "ChangeReport", 404, 409, tag="corpora")
+    def delete_corpus_documents(name: str, body: schemas.DeletedBody) -> Answer:
+        """Delete several documents. A corpus with a source gets them back when it is built again, but not uploads."""
+        return corpora.delete_several(name, body.ids, body.q)
 
     @endpoints.add(f"POST {DOCUMENTS}", "ChangeReport", 404, 409, tag="corpora")
     def add_corpus_documents(name: str, body: schemas.DocumentsBody) -> Answer:

@@ -63,13 +63,15 @@ def answer_question(corpus: Corpus, body: AskBody, llm: StreamingLLM | None, job
         memory.add(turn.question, turn.answer)
     options: dict[str, Any] = {
         "k": body.k or answers.top_k,
-        "threshold": answers.threshold if body.threshold is None else body.threshold,
+        "min_relevance": answers.min_relevance if body.least == "auto" else body.least,
         "filter": body.filter,
         "memory": memory,
         "on_evidence": lambda item: job.send("evidence", item.to_dict()),
         "on_text": lambda text: job.send("text", {"text": text}),
     }
-    model = InterruptibleLLM(llm) if llm else None
+    if body.agent and body.extractive:
+        raise InputError("agent cannot be combined with extractive. Leave out one of them.")
+    model = InterruptibleLLM(llm) if llm and not body.extractive else None
     if not body.agent:
         return ask(corpus, body.question, model, **options)
     if model is None:
@@ -143,7 +145,7 @@ def evaluate(corpus: Corpus, body: EvalBody, job: Job) -> dict[str, Any]:
         advice = 'Fix the cases, or send "unknown": "count" to count such documents as not found.'
         errors = [{"where": f"cases.{one.line or one.number}", "message": one.says} for one in unknown[:MOST_ERRORS]]
         raise InvalidBody("unknown-ids", f"{unknown[0].says}{more} {advice}", errors)
-    options: dict[str, Any] = {"filter": body.filter, "strategy": body.strategy, "min_relevance": body.threshold}
+    options: dict[str, Any] = {"filter": body.filter, "strategy": body.strategy, "min_relevance": body.least}
     modes = [mode for mode in (body.against, body.mode) if mode]
     parts = len(modes) + STUDY
     reporter = Reporter(job)

@@ -239,10 +239,10 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
         shown = AgentCorpora(corpora, all_stored=only is None)
         with_skills, learning = only is None or SKILLS in only, settings.usage.learn
         collection = Collection(Gateway(configuration), shown, with_skills=with_skills, learning=learning)
-        options = {"k": answers.top_k, "threshold": answers.threshold}
+        options = {"k": answers.top_k, "min_relevance": answers.min_relevance}
         return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
-    @endpoints.add("GET /v1/mcp", "McpServers", tag="care")
+    @endpoints.add("GET /v1/mcp", "McpServers", tag="service")
     def mcp_servers() -> dict[str, Any]:
         """The MCP servers behind /mcp, and what is pending approval, which only the command line can give."""
         gateway = Gateway(configuration)  # it starts no server

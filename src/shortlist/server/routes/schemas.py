@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from shortlist._limits import check_length
 from shortlist.answer.reply_sentences import LONGEST_REPLY
@@ -98,6 +98,15 @@ class HitsBody(SearchBody):
     )
 
 
+def _choose_threshold(body: ThresholdBody | AskBody, former: str, value: Any) -> Any:
+    """`min_relevance` of a body or, if that is sent instead, the value of its former name."""
+    if former not in body.model_fields_set:
+        return body.min_relevance
+    if "min_relevance" in body.model_fields_set:
+        raise InputError(f"{former} was sent beside min_relevance. Leave out {former}, its former name.")
+    return value
+
+
 class ThresholdBody(Body):
     """The threshold below which nothing is selected."""
 
@@ -114,17 +123,13 @@ class ThresholdBody(Body):
     )
 
     @property
-    def threshold(self) -> Any:
+    def least(self) -> Any:
         """The threshold as the functions of the library take it."""
-        if "min_score" not in self.model_fields_set:
-            return self.min_relevance
-        if "min_relevance" in self.model_fields_set:
-            raise InputError("min_score was sent beside min_relevance. Leave out min_score, its former name.")
-        return to_raw_score(self.min_score)
+        return _choose_threshold(self, "min_score", to_raw_score(self.min_score))
 
     def to_options(self, *left_out: str) -> dict[str, Any]:
         """The fields as keyword arguments of a function of the library, except those of these names."""
-        return self.model_dump(exclude={"min_score", *left_out}) | {"min_relevance": self.threshold}
+        return self.model_dump(exclude={"min_score", *left_out}) | {"min_relevance": self.least}
 
 
 class DiscoverBody(SearchBody, ThresholdBody):
@@ -202,11 +207,26 @@ class AskBody(Body):
 
     question: Question
     agent: bool = False
+    extractive: bool = Field(default=False, description="Answer with sentences of the documents, without a model.")
     k: int | None = Field(default=None, ge=1, le=MOST_SHOWN)
-    threshold: Share | None = None
+    min_relevance: MinRelevance = Field(
+        default="auto",
+        description="The lowest relevance of a passage. `auto` uses `answers.min_relevance` of the service; null uses "
+        "whatever matches.",
+    )
+    threshold: Share | None = Field(
+        default=None,
+        description="Deprecated: the former name of `min_relevance`; null means `auto`.",
+        json_schema_extra={"deprecated": True},
+    )
     filter: dict[str, Any] | None = None
     history: list[Turn] = Field(default=[], max_length=MOST_TURNS)
     stream: bool = False
+
+    @property
+    def least(self) -> Any:
+        """The threshold as the functions of the library take it."""
+        return _choose_threshold(self, "threshold", "auto" if self.threshold is None else self.threshold)
 
 
 class DocumentsBody(Body):
@@ -215,6 +235,21 @@ class DocumentsBody(Body):
     model_config = show_example(documents=[EXAMPLE])
 
     documents: list[DocumentBody] = Field(min_length=1)
+
+
+class DeletedBody(Body):
+    """Which documents to delete: those with these ids, or all that contain a text."""
+
+    model_config = show_example(ids=["refund_payment", "book_courier"])
+
+    ids: list[Id] | None = Field(default=None, min_length=1, max_length=MOST_LISTED)
+    q: QueryText | None = Field(default=None, min_length=1, pattern=r"\S", description="As in the list of documents.")
+
+    @model_validator(mode="after")
+    def check_one(self) -> DeletedBody:
+        if (self.ids is None) == (self.q is None):
+            raise ValueError("send either ids or q")
+        return self
 
 
 class EvalBody(ThresholdBody):

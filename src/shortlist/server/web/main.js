@@ -42,6 +42,14 @@ function updateLink() {
   links.get(readAddress().tab)?.setAttribute("href", location.hash);
 }
 
+/** Keeps what was typed before this script was loaded. */
+function keepEarlyQuery() {
+  const { tab, params } = readAddress();
+  const { value } = /** @type {HTMLInputElement} */ (element("early"));
+  if (value && (!tab || tab === "search"))
+    history.replaceState(null, "", formatAddress("search", { ...params, q: value }));
+}
+
 /** @returns {Theme} */
 const readTheme = () => /** @type {Theme} */ (document.documentElement.dataset.theme ?? "auto");
 
@@ -74,4 +82,5 @@ addEventListener("hashchange", showTab);
 addEventListener("remembered", updateLink);
 element("theme").addEventListener("click", changeTheme);
 showTheme();
+keepEarlyQuery();
 showTab();

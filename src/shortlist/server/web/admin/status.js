@@ -110,11 +110,12 @@ function drawTiles({ version, uptime_seconds, documents, latency }) {
 
 /** @param {Corpus[]} corpora */
 function drawCorpora(corpora) {
-  const rows = corpora.map(({ name, served, documents, passages, bytes, embedder, problem }) => [
+  const rows = corpora.map(({ name, served, documents, passages, bytes, languages, embedder, problem }) => [
     [name, served && h("span", { class: "badge" }, "Served")],
     formatSize(documents),
     formatSize(passages),
     formatBytes(bytes),
+    formatLanguages(languages),
     embedder ? h("code", {}, embedder) : h("span", { class: "muted" }, problem ?? "not built"),
   ]);
   return [
@@ -122,9 +123,33 @@ function drawCorpora(corpora) {
     h(
       "div",
       { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of corpora" },
-      table("Corpora", ["Name", "Documents", "Passages", "Size", "Embedder"], rows),
+      table("Corpora", ["Name", "Documents", "Passages", "Size", "Languages", "Embedder"], rows),
     ),
+    ...corpora
+      .filter(({ advice }) => advice)
+      .map(({ name, advice }) =>
+        h("p", { class: "notice" }, icon("warn"), h("span", {}, h("strong", {}, name), `: ${advice}`)),
+      ),
   ];
+}
+
+const LANGUAGE_NAMES = new Intl.DisplayNames("en", { type: "language" });
+const MAX_LANGUAGES = 3; // the others are counted
+
+/**
+ * Formats the most frequent languages of a corpus with their shares of its passages.
+ *
+ * @param {Record<string, number>} languages
+ */
+export function formatLanguages(languages) {
+  const counts = Object.entries(languages);
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  const shown = counts.slice(0, MAX_LANGUAGES).map(([code, count]) => {
+    const share = Math.round((100 * count) / total);
+    return `${LANGUAGE_NAMES.of(code)}${share < 100 ? ` ${share || "<1"} %` : ""}`;
+  });
+  const others = counts.length - shown.length;
+  return [...shown, ...(others > 0 ? [`${others} more`] : [])].join(", ") || "–";
 }
 
 /** @param {number | null} count */

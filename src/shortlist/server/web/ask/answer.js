@@ -24,6 +24,7 @@ export const SUSPICIOUS = "suspicious passage";
 export const CHECKED = {
   quoted: "These words are in the cited source.",
   supported: "Names, numbers, negation and wording were compared with the cited source.",
+  unchecked: "Its words could not be compared with the cited source, which is in another language.",
   unsupported: "The cited source does not support all of it.",
 };
 
@@ -77,20 +78,37 @@ class Draft {
    * @param {Place[]} places
    * @param {(cited: Cited) => Node} cite
    * @param {boolean} isPlain
+   * @param {Span} [asked] the part of the text that was asked for, which is marked
    */
-  cite(text, places, cite, isPlain) {
-    /** @param {string} part */
-    const add = (part) => {
-      if (isPlain) this.insert(part);
+  cite(text, places, cite, isPlain, [from, to] = [0, 0]) {
+    /**
+     * @param {number} start
+     * @param {number} end
+     * @param {boolean} [isMarked]
+     */
+    const add = (start, end, isMarked = false) => {
+      const part = text.slice(start, end);
+      if (isPlain) this.insert(isMarked ? h("mark", {}, part) : part);
       else this.text += part;
+      if (isMarked && !isPlain) this.ranges.push([this.text.length - part.length, this.text.length, "mark"]);
     };
     let last = 0;
+    /** @param {number} end */
+    const addUntil = (end) => {
+      const [start, stop] = [Math.max(last, from), Math.min(end, to)];
+      if (start < stop) {
+        add(last, start);
+        add(start, stop, true);
+        last = stop;
+      }
+      add(last, end);
+    };
     for (const { start, end, cited } of places) {
-      add(text.slice(last, start));
+      addUntil(start);
       this.insert(cite(cited));
       last = end;
     }
-    add(text.slice(last));
+    addUntil(text.length);
   }
 }
 
@@ -113,7 +131,7 @@ export function drawText(text, evidence, cite) {
  * @param {Answer} answer
  * @param {Cite} cite
  */
-export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
+export function drawAnswer({ text, sentences, dropped, by, evidence, span }, cite) {
   const draft = new Draft();
   const isExtract = by === "extract";
   /** @param {Claim} claim */
@@ -125,6 +143,7 @@ export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
       addStruck(draft, removed, evidence, cite);
     }
   };
+  const [[from, to] = [0, 0]] = span ? toUnits(text, [span]) : [];
   let at = 0;
   for (const [index, claim] of sentences.entries()) {
     const start = Math.max(at, text.indexOf(claim.text, at));
@@ -132,7 +151,10 @@ export function drawAnswer({ text, sentences, dropped, by, evidence }, cite) {
     draft.begin(claim.text, isExtract && LEAD.test(draft.last) ? "\n\n" : text.slice(at, start) || " ");
     at = start + claim.text.length;
     const body = bodyOf(claim.text);
-    draft.cite(body, findCitations(claim), (cited) => cite(cited, claim), quotesPlain(claim));
+    draft.cite(body, findCitations(claim), (cited) => cite(cited, claim), quotesPlain(claim), [
+      from - start,
+      to - start,
+    ]);
     draft.insert(drawSupport(claim, evidence));
     draft.text += claim.text.slice(body.length);
   }

@@ -1,5 +1,6 @@
 // The questions and answers of a conversation, or a placeholder while there are none.
 
+import { emptyCorpus } from "../core/corpora.js";
 import { h } from "../core/dom.js";
 import { formatCount } from "../core/format.js";
 import { empty, failure, loading } from "../core/messages.js";
@@ -57,30 +58,35 @@ export class Conversation {
    *
    * @param {string} question
    * @param {() => void} onRetry called when a question that failed is asked again
+   * @param {{ isExtractive?: boolean }} [options]
    */
-  async ask(question, onRetry) {
+  async ask(question, onRetry, options) {
     const turn = this.#addTurn(question);
     this.#follows = true;
     this.#keepInView(turn);
-    await this.session.ask(question, {
-      update: (name, data) => {
-        turn.update(name, data);
-        this.#keepInView(turn);
+    await this.session.ask(
+      question,
+      {
+        update: (name, data) => {
+          turn.update(name, data);
+          this.#keepInView(turn);
+        },
+        show: (answer) => {
+          turn.show(answer);
+          // biome-ignore lint/performance/useDomNodeTextContent: without what is not visible
+          this.live.textContent = turn.text.innerText;
+        },
+        stop: () => turn.stop(),
+        fail: (error) =>
+          turn.fail(error, (/** @type {{ isExtractive?: boolean }} */ retried) => {
+            if (this.session.store.state.request) return;
+            turn.element.remove();
+            this.ask(question, onRetry, retried);
+            onRetry();
+          }),
       },
-      show: (answer) => {
-        turn.show(answer);
-        // biome-ignore lint/performance/useDomNodeTextContent: without what is not visible
-        this.live.textContent = turn.text.innerText;
-      },
-      stop: () => turn.stop(),
-      fail: (error) =>
-        turn.fail(error, () => {
-          if (this.session.store.state.request) return;
-          turn.element.remove();
-          this.ask(question, onRetry);
-          onRetry();
-        }),
-    });
+      options,
+    );
     if (turn.element.isConnected && !this.session.store.state.request) this.#keepInView(turn);
   }
 
@@ -95,12 +101,12 @@ export class Conversation {
 }
 
 /** @param {Corpus} corpus */
-const placeholder = ({ documents }) =>
-  documents
+const placeholder = (corpus) =>
+  corpus.documents
     ? empty(
         "ask",
-        `Ask ${formatCount(documents, "document")}`,
+        `Ask ${formatCount(corpus.documents, "document")}`,
         "Every sentence cites a passage. Its quotations, names, numbers, negation and wording are compared with it.",
         "Sentences that fail are struck through, with the reason. A question may refer to the one before it.",
       )
-    : empty("documents", "This corpus is empty", "Add documents to ask about them.");
+    : emptyCorpus(corpus);

@@ -1,7 +1,8 @@
 // A passage that an answer cites: its place in the document, and the cited words.
 
-import { fact, h } from "../core/dom.js";
+import { fact, h, put } from "../core/dom.js";
 import { icon } from "../core/icons.js";
+import { copyText } from "../core/messages.js";
 import { createSplitter, drawTrees, markdown } from "./markdown.js";
 
 /** @import { Evidence, Span } from "../core/types.js" */
@@ -26,7 +27,14 @@ export function formatPlace(locator) {
 }
 
 /** @param {Evidence} evidence */
-export const formatSource = ({ label, locator }) => [label, formatPlace(locator)].filter(Boolean).join(" · ");
+export const formatSource = (evidence) => [evidence.label, placeOf(evidence)].filter(Boolean).join(" · ");
+
+/**
+ * A place that a person can find, or else the locator.
+ *
+ * @param {Evidence} evidence
+ */
+export const placeOf = ({ place, locator }) => place || formatPlace(locator);
 
 /**
  * Whether the text of a source is Markdown, or was converted to it.
@@ -64,7 +72,7 @@ export function passage({ item, spans, checked }) {
     "dl",
     { class: "facts" },
     fact("From", item.source),
-    fact("Place", formatPlace(item.locator) || (item.locator === "whole" ? "whole text" : "start")),
+    fact("Place", placeOf(item) || (item.locator === "whole" ? "whole text" : "start")),
     item.name !== item.label && fact("Title", item.name),
     item.context !== item.name && fact("Section", item.context),
     fact("Corpus", item.corpus),
@@ -74,7 +82,14 @@ export function passage({ item, spans, checked }) {
   const text = isMarkdown(item.source)
     ? h("div", { class: "text markdown", ...region }, markdown(item.text, inserts))
     : h("pre", { class: "text", ...region }, drawTrees(createSplitter(item.text, inserts)(0, item.text.length)));
-  const heading = h("h3", {}, spans.length ? "Passage with cited words" : "Passage");
+  const copy = h("button", { type: "button", class: "quiet", onclick: () => copyText(item.text, text, "Passage") });
+  put(copy, icon("copy"), "Copy");
+  const heading = h(
+    "div",
+    { class: "copy-head" },
+    h("h3", {}, spans.length ? "Passage with cited words" : "Passage"),
+    copy,
+  );
   return [...(item.warning ? [injectionNotice(item.warning)] : []), facts, heading, text];
 }
 

@@ -13,6 +13,7 @@ export function createQuestionForm(session, ask) {
   let isSubmitted = false; // a question waits until the corpora are loaded
   const field = h("textarea", {
     rows: 2,
+    dir: "auto",
     placeholder: "Ask a question",
     "aria-label": "Question",
     "aria-describedby": "question-hint",

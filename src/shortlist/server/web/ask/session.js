@@ -106,13 +106,14 @@ export class AskSession {
   /**
    * @param {string} question
    * @param {AnswerListener} listener
+   * @param {{ isExtractive?: boolean }} [options] whether to answer without the language model
    */
-  async ask(question, listener) {
+  async ask(question, listener, { isExtractive = false } = {}) {
     const request = new AbortController();
     this.store.set({ request, isEmpty: false });
     const { turns, corpus } = conversation;
     const history = turns.slice(-HISTORY_TURNS).map((turn) => ({ question: turn.question, answer: turn.answer.text }));
-    const body = { question, agent: this.asAgent, history };
+    const body = { question, agent: this.asAgent && !isExtractive, history, ...(isExtractive && { extractive: true }) };
     try {
       const answer = await service.ask(corpus, body, listener.update, request.signal);
       conversation.turns.push({ question, answer });

@@ -1,11 +1,13 @@
 // One question and its answer, shown while it arrives. Its status is above the text, so nothing moves as the text grows.
 
+import { ServiceError } from "../core/api.js";
 import { h, put, visible } from "../core/dom.js";
 import { formatCount } from "../core/format.js";
 import { icon } from "../core/icons.js";
-import { failure } from "../core/messages.js";
+import { copyText, failure } from "../core/messages.js";
 import { CHECKED, drawAnswer, drawRemoved, drawText, MAX_SHOWN_REMOVED, SUSPICIOUS } from "./answer.js";
-import { formatPlace, formatSource } from "./passage.js";
+import { formatAnswer } from "./copy.js";
+import { formatSource, placeOf } from "./passage.js";
 
 /** @import { Child } from "../core/dom.js" */
 /** @import { IconName } from "../core/icons.js" */
@@ -20,8 +22,8 @@ const AUTHORS = {
   gate: "",
 };
 
-// More passages than this are collapsed.
-const MAX_OPEN_PASSAGES = 6;
+// The status of an error of the language model.
+const MODEL_FAILED = 502;
 
 export class Turn {
   /**
@@ -76,17 +78,20 @@ export class Turn {
     this.#draw((cite) => [...(answer.refused ? [drawRefusal(answer)] : []), ...drawAnswer(answer, cite)]);
     this.#showState(answer.refused ? "none" : "documents", this.#summarize(answer));
     this.element.removeAttribute("aria-busy");
-    put(this.more, this.#listEvidence(answer), this.#listRemoved(answer), listCalls(answer));
+    put(this.more, this.#copyButton(answer), this.#listEvidence(answer), this.#listRemoved(answer), listCalls(answer));
   }
 
   /**
    * @param {unknown} error
-   * @param {() => void} retry
+   * @param {(options: { isExtractive?: boolean }) => void} retry
    */
   fail(error, retry) {
     this.element.removeAttribute("aria-busy");
     this.#showState("warn", "Not answered");
-    this.text.replaceChildren(failure(error, retry));
+    const isOfModel = error instanceof ServiceError && error.status === MODEL_FAILED;
+    const without = () => retry({ isExtractive: true });
+    const button = isOfModel && h("button", { type: "button", onclick: without }, "Answer without the model");
+    this.text.replaceChildren(failure(error, () => retry({}), button));
   }
 
   stop() {
@@ -103,13 +108,14 @@ export class Turn {
   }
 
   /** @param {Answer} answer */
-  #summarize({ refused, sentences, evidence, dropped, broke_off, by, usage }) {
+  #summarize({ refused, sentences, evidence, dropped, broke_off, by, usage, confidence = 0 }) {
     const cited = new Set(this.citations.map(({ number }) => number).filter(Boolean)).size;
     const sources = `from ${cited} of ${formatCount(evidence.length, "passage")}`;
     return [
       refused ? "Not answered" : `${formatCount(sentences.length, "sentence")} ${sources}`,
       dropped.length && `${formatCount(dropped.length, "sentence")} removed`,
       broke_off && "the reply was interrupted",
+      !refused && confidence > 0 && `confidence ${Math.round(100 * confidence)} %`,
       AUTHORS[by],
       formatUsage(usage),
     ]
@@ -148,32 +154,54 @@ export class Turn {
   }
 
   /** @param {Answer} answer */
-  #listEvidence({ evidence }) {
+  #copyButton(answer) {
+    const copy = () => copyText(formatAnswer(answer), this.text, "Answer");
     return (
-      evidence.length > 0 &&
-      h(
-        "details",
-        { class: "fold", open: evidence.length <= MAX_OPEN_PASSAGES },
-        h("summary", {}, `${formatCount(evidence.length, "passage")} found, with similarity`),
-        h(
-          "ol",
-          { class: "shown" },
-          evidence.map((item) => h("li", {}, this.#passageButton(item))),
-        ),
-      )
+      !answer.refused &&
+      h("button", { type: "button", class: "quiet copy", onclick: copy }, icon("copy"), "Copy answer")
     );
+  }
+
+  /**
+   * The cited passages, and the others in a fold.
+   *
+   * @param {Answer} answer
+   */
+  #listEvidence({ evidence }) {
+    const numbers = new Set(this.citations.map(({ number }) => number));
+    const cited = evidence.filter(({ number }) => numbers.has(number));
+    const others = evidence.filter(({ number }) => !numbers.has(number));
+    /** @param {Evidence[]} items */
+    const list = (items) =>
+      items.map((item) => h("li", { class: items === cited && "cited" }, this.#passageButton(item)));
+    return [
+      cited.length > 0 && h("h3", {}, "Cited"),
+      cited.length > 0 && h("ol", { class: "shown", "aria-label": "Cited passages" }, list(cited)),
+      others.length > 0 &&
+        h(
+          "details",
+          { class: "fold" },
+          h(
+            "summary",
+            {},
+            `${formatCount(others.length, cited.length ? "other passage" : "passage")} found, not cited`,
+          ),
+          h("ol", { class: "shown" }, list(others)),
+        ),
+    ];
   }
 
   /** @param {Evidence} item */
   #passageButton(item) {
     const button = h(
       "button",
-      { type: "button", class: "quiet", "aria-label": `Passage ${item.number}: ${labelOf(item)}` },
+      { type: "button", class: "quiet" },
+      h("span", { class: "unseen" }, "Passage "),
       h("span", { class: "shown-number" }, item.number),
       h("span", { class: "shown-from", dir: "auto" }, item.label),
-      h("span", { class: "shown-place" }, formatPlace(item.locator)),
+      h("span", { class: "shown-place", dir: "auto" }, placeOf(item)),
       item.warning && h("span", { class: "flag", title: item.warning }, icon("warn"), SUSPICIOUS),
-      h("span", { class: "shown-score" }, item.score.toFixed(3)),
+      h("span", { class: "shown-score", title: "Similarity" }, item.score.toFixed(2)),
     );
     const spans = this.citations.filter(({ number }) => number === item.number).flatMap((cited) => cited.spans);
     button.addEventListener("click", () => this.open(button, item, mergeSpans(spans)));

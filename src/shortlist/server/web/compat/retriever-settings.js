@@ -18,7 +18,7 @@ const NAMES = ["temperature", "llm_tools_cutoff", "ignore_zero"];
 
 /** @returns {Promise<HTMLElement>} once it is drawn */
 export async function createRetrieverCard() {
-  const card = h("section", { class: "card", "aria-label": "Retrieval" });
+  const card = h("section", { class: "card", "aria-label": "Legacy retrieval" });
   await draw(card);
   return card;
 }
@@ -35,7 +35,7 @@ async function draw(card) {
   /** @type {Store<FormState>} */
   const store = createStore({ ...found, wanted: found.values, error: "" });
   card.replaceChildren(
-    h("h2", {}, "Retrieval"),
+    h("h2", {}, "Legacy: /retrieve"),
     h("p", { class: "muted" }, "Defaults of POST /retrieve, from the next request on."),
     createForm(store),
   );

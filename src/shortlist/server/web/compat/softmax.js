@@ -16,7 +16,7 @@ export async function loadSoftmaxView() {
   const { temperature, llm_tools_cutoff: cutoff, ignore_zero } = await readSettings();
   return {
     id: "softmax",
-    title: "Softmax",
+    title: "Legacy",
     defaults: { temperature, cutoff, ignore_zero },
     toggles: {
       ignore_zero: { label: "Ignore zero scores", hint: "Leave out documents that share no word with the query." },
@@ -30,7 +30,7 @@ export async function loadSoftmaxView() {
     request: (query) => ({ path: RETRIEVE, body: retrieveBody(query) }),
     explainBody,
     adviseWithoutCandidates: () =>
-      "No document contains a word of the query. Try different terms, or Discover, which also searches semantically.",
+      "No document contains a word of the query. Try different terms, or the view Discover, which also searches semantically.",
   };
 }
 

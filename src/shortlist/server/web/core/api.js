@@ -3,7 +3,7 @@
 import { askForToken, readToken } from "./token.js";
 
 /** @typedef {{ status?: number, type?: string, title?: string, fields?: Record<string, string> }} ProblemDetails */
-/** @typedef {{ body?: unknown, signal?: AbortSignal, accept?: string }} RequestOptions */
+/** @typedef {{ body?: unknown, raw?: Blob, signal?: AbortSignal, accept?: string }} RequestOptions */
 /** @typedef {(name: string, data: any) => void} EventListener called for each event of an answer */
 
 /** @type {Promise<boolean> | null} */
@@ -36,6 +36,16 @@ export const get = (where) => call("GET", where);
  * @returns {Promise<any>}
  */
 export const post = (where, body, options) => call("POST", where, { ...options, body });
+
+/**
+ * Sends the content of a file.
+ *
+ * @param {string} where
+ * @param {Blob} raw
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+export const postFile = (where, raw, signal) => call("POST", where, { raw, signal });
 
 /**
  * @param {string} where
@@ -105,18 +115,19 @@ const call = async (method, where, options) => parse(await send(method, where, o
  * @param {string} where
  * @param {RequestOptions} [options]
  */
-async function send(method, where, { body, signal, accept = "application/json" } = {}) {
+async function send(method, where, { body, raw, signal, accept = "application/json" } = {}) {
   for (;;) {
     const token = readToken();
     /** @type {Record<string, string>} */
     const headers = { accept };
     if (body !== undefined) headers["content-type"] = "application/json";
+    if (raw) headers["content-type"] = "application/octet-stream";
     if (token) headers.authorization = `Bearer ${token}`;
     const response = await fetchOrFail(where, {
       method,
       headers,
       signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: raw ?? (body === undefined ? undefined : JSON.stringify(body)),
     });
     if (response.status === 401) {
       if (token === readToken()) await waitForToken(Boolean(token));

@@ -1,6 +1,7 @@
-// The select box of a corpus.
+// The select box of a corpus, and what is shown if it is empty.
 
 import { h } from "./dom.js";
+import { empty } from "./messages.js";
 
 /** @import { Corpus } from "./types.js" */
 
@@ -20,7 +21,7 @@ export function corpusOptions(corpora) {
 }
 
 /**
- * Chooses the corpus with this name, or else the catalog.
+ * Chooses the corpus with this name, or else the catalog, or one that has documents if the catalog has none.
  *
  * @param {Corpus[]} corpora
  * @param {string} [name]
@@ -28,5 +29,22 @@ export function corpusOptions(corpora) {
  */
 export function preferCorpus(corpora, name) {
   const named = corpora.find((corpus) => corpus.name === name && corpus.documents !== null);
-  return named ?? corpora.find((corpus) => corpus.served) ?? corpora[0];
+  const catalog = corpora.find((corpus) => corpus.served);
+  return named ?? (catalog?.documents ? catalog : corpora.find((corpus) => corpus.documents)) ?? catalog ?? corpora[0];
 }
+
+/**
+ * The placeholder for an empty corpus, with the way to fill it.
+ *
+ * @param {Corpus} corpus
+ * @param {...import("./dom.js").Child} more
+ */
+export const emptyCorpus = ({ name, served }, ...more) =>
+  served
+    ? empty("documents", "This corpus is empty", "Add documents in the Documents tab, or drop files there.", ...more)
+    : empty(
+        "documents",
+        "This corpus is empty",
+        h("p", {}, "Build it: ", h("code", {}, `shortlist build ${name}`)),
+        ...more,
+      );

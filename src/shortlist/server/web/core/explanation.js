@@ -1,7 +1,7 @@
 // Why a document has its rank, as facts: which words matched, and which documents ranked above.
 
 import { fact, h } from "./dom.js";
-import { formatCount } from "./format.js";
+import { formatCount, formatNumber } from "./format.js";
 
 /** @import { Child } from "./dom.js" */
 /** @import { Competitor, Explanation } from "./types.js" */
@@ -15,16 +15,51 @@ import { formatCount } from "./format.js";
 export function rankFacts(why) {
   const candidates = formatCount(why.looked_at, "candidate");
   const place = why.rank ? `${why.rank} of ${candidates}` : `not in the top ${why.looked_at}`;
-  const { learned = 0, ...others } = why.signals;
-  const signals = Object.entries(others).map(([name, value]) => `${name} ${value.toFixed(2)}`);
+  const { covered, dense, named = 0, lexical, learned = 0 } = why.signals;
   const change = `${learned < 0 ? "−" : "+"}${Math.abs(learned).toFixed(2)}`;
   return [
     fact("Rank", place),
-    fact("Score", why.score !== null && `${why.score.toFixed(3)} (${signals.join(", ")})`),
+    isNumber(why.relevance) &&
+      bar("Relevance", why.relevance, "estimated probability that it is what the query asks for"),
+    isNumber(covered) &&
+      bar("Keyword", covered, `share of the query's terms in it, rare terms counting more${scoreOf(lexical)}`),
+    isNumber(dense) && bar("Semantic", dense, "similarity of its meaning to the query's"),
+    fact("Name", named > 0 && "The query contains its name, which ranks it higher."),
+    fact(
+      "Score",
+      isNumber(why.score) && why.score !== why.relevance && `${why.score.toFixed(3)}, by which it is ranked`,
+    ),
     fact("Learned", !change.endsWith("0.00") && `from earlier use: ${change}`),
     causeFacts(why),
   ];
 }
+
+/**
+ * @param {unknown} value
+ * @returns {value is number}
+ */
+const isNumber = (value) => typeof value === "number";
+
+/** @param {number | undefined} lexical */
+const scoreOf = (lexical) => (isNumber(lexical) ? ` (BM25 ${formatNumber(lexical)})` : "");
+
+/**
+ * A value from 0 to 1 as a bar, with its meaning.
+ *
+ * @param {string} name
+ * @param {number} value
+ * @param {string} meaning
+ */
+const bar = (name, value, meaning) =>
+  fact(name, [
+    h("span", { class: "part-value" }, value.toFixed(2)),
+    h(
+      "span",
+      { class: "track", "aria-hidden": "true" },
+      h("span", { class: "fill", "--share": Math.max(0, Math.min(value, 1)) }),
+    ),
+    h("span", { class: "muted" }, meaning),
+  ]);
 
 /**
  * The words of the query, what ranks above, and what the selection did.
@@ -43,7 +78,7 @@ export function causeFacts(why) {
   return [
     words.length > 0 && fact("Words", words.map(wordList)),
     why.above.length > 0 && fact("Ranked above", h("ol", { class: "above" }, why.above.map(competitor))),
-    fact("Cut", why.cut),
+    fact("Selection", why.cut),
   ];
 }
 

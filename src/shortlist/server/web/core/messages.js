@@ -112,19 +112,20 @@ export function empty(name, title, ...more) {
 export const loading = () => h("p", { class: "loading" }, "Loading…");
 
 /**
- * An error message, with a button to try again.
+ * An error message, with a button to try again and other ones.
  *
  * @param {unknown} error
  * @param {(() => unknown) | null} [retry]
+ * @param {...Child} others
  */
-export function failure(error, retry = null) {
+export function failure(error, retry = null, ...others) {
   return h(
     "div",
     { class: "empty wrong", role: "alert" },
     icon("warn"),
     h("p", { class: "empty-title" }, titleOf(error) || "Something went wrong."),
     h("p", {}, messageOf(error)),
-    retry && retryButton(retry),
+    h("div", { class: "actions" }, retry && retryButton(retry), others),
   );
 }
 

@@ -1,6 +1,6 @@
 // The routes of the service, and their answers as the page needs them.
 
-import { get, path, post, readEvents, remove, ServiceError } from "./api.js";
+import { get, path, post, postFile, readEvents, remove, ServiceError } from "./api.js";
 
 /** @import { EventListener } from "./api.js" */
 /** @import * as Types from "./types.js" */
@@ -8,10 +8,16 @@ import { get, path, post, readEvents, remove, ServiceError } from "./api.js";
 // The corpus that can be changed over HTTP.
 const SERVED = "catalog";
 
-/** @returns {Promise<Types.Corpus[]>} */
+/**
+ * Lists the corpora, without built-in ones that were never built.
+ *
+ * @returns {Promise<Types.Corpus[]>}
+ */
 export async function listCorpora() {
   const { corpora } = await get("/v1/corpora");
-  return corpora.map((/** @type {Types.Corpus} */ row) => ({ ...row, served: row.name === SERVED }));
+  return corpora
+    .filter((/** @type {Types.Corpus} */ { name, kind, documents }) => name !== kind || documents !== null)
+    .map((/** @type {Types.Corpus} */ row) => ({ ...row, served: row.name === SERVED }));
 }
 
 /** @param {string} corpus */
@@ -92,13 +98,13 @@ export const lint = (corpus, onEvent, signal) => readEvents(path("v1", "corpora"
 
 /**
  * @param {string} corpus
- * @param {{ offset: number, limit: number, q: string }} page
+ * @param {{ offset: number, limit: number, q: string, sort?: string, descending?: boolean }} page
  * @returns {Promise<Types.DocumentList>}
  */
-export const listDocuments = (corpus, { offset, limit, q }) =>
-  get(
-    `${path("v1", "corpora", corpus, "documents")}?${new URLSearchParams({ offset: `${offset}`, limit: `${limit}`, q })}`,
-  );
+export const listDocuments = (corpus, { offset, limit, q, sort = "added", descending = false }) => {
+  const query = new URLSearchParams({ offset: `${offset}`, limit: `${limit}`, q, sort, descending: `${descending}` });
+  return get(`${path("v1", "corpora", corpus, "documents")}?${query}`);
+};
 
 /**
  * @param {string} corpus
@@ -119,6 +125,35 @@ export const saveDocument = (corpus, document) =>
  * @param {string} id
  */
 export const deleteDocument = (corpus, id) => remove(path("v1", "corpora", corpus, "documents", id));
+
+/**
+ * Deletes the documents with these ids, or all that contain a text.
+ *
+ * @param {string} corpus
+ * @param {{ ids: string[] } | { q: string }} which
+ * @returns {Promise<{ removed: number }>}
+ */
+export const deleteDocuments = (corpus, which) => post(path("v1", "corpora", corpus, "documents", "delete"), which);
+
+/**
+ * @param {string} corpus
+ * @param {string} where its path below the folder of the corpus
+ * @param {Blob} content
+ * @param {AbortSignal} signal
+ */
+export const uploadFile = (corpus, where, content, signal) =>
+  postFile(`${path("v1", "corpora", corpus, "files")}?${new URLSearchParams({ path: where })}`, content, signal);
+
+/**
+ * Indexes uploaded files; `onEvent("progress", {step, share})` is called while it runs.
+ *
+ * @param {string} corpus
+ * @param {EventListener} onEvent
+ * @param {AbortSignal} signal
+ * @returns {Promise<Types.BuildReport>}
+ */
+export const buildUploaded = (corpus, onEvent, signal) =>
+  readEvents(path("v1", "corpora", corpus, "build"), {}, onEvent, signal);
 
 /** @returns {Promise<Types.Status>} */
 export const readStatus = () => get("/status");

@@ -6,11 +6,15 @@
  * A corpus that can be searched. `documents` is null if it was never built; `served` marks the catalog.
  * @typedef {object} Corpus
  * @property {string} name
+ * @property {string | null} kind of its source; built-in corpora are named after it
  * @property {number | null} documents
  * @property {number | null} passages
  * @property {number} bytes
  * @property {string | null} embedder
+ * @property {Record<string, number>} languages passages by ISO 639-1 code, the most frequent first
+ * @property {string} advice how to rank its documents better
  * @property {string} [problem]
+ * @property {boolean} [uploaded] whether it is built from uploaded files
  * @property {boolean} served
  */
 
@@ -18,6 +22,7 @@
  * A document as it is listed and saved.
  * @typedef {object} ListedDocument
  * @property {string} id
+ * @property {string} [kind]
  * @property {string} title
  * @property {string} content
  * @property {string[]} keywords
@@ -25,6 +30,7 @@
  */
 
 /** @typedef {{ documents: ListedDocument[], count: number }} DocumentList */
+/** @typedef {{ count: number, added: number, changed: number, skipped: { id: string, reason: string }[] }} BuildReport */
 
 /**
  * A document as an agent reads it.
@@ -53,6 +59,7 @@
  * @property {number | null} rank
  * @property {number} looked_at
  * @property {number | null} score
+ * @property {number | null} [relevance]
  * @property {Record<string, number>} signals
  * @property {string[]} matched
  * @property {string[]} elsewhere
@@ -98,6 +105,7 @@
  * @property {string} label
  * @property {string} name
  * @property {string} context
+ * @property {string} [place] where it is, in words
  * @property {string} corpus
  * @property {number} score
  * @property {string} warning
@@ -105,7 +113,7 @@
 
 /** @typedef {[start: number, end: number]} Span */
 /** @typedef {{ number: number, marker: string, source: string, spans: Span[], places: Span[] }} Citation */
-/** @typedef {"quoted" | "supported" | "unsupported"} Support */
+/** @typedef {"quoted" | "supported" | "unchecked" | "unsupported"} Support */
 /** @typedef {{ text: string, citations: Citation[], support: Support, reason: string }} Claim */
 /** @typedef {{ text: string, reason: string, missing: string, before: number }} RemovedSentence */
 /** @typedef {{ tool: string, arguments?: string | Data, error?: string }} ToolCall */
@@ -121,6 +129,8 @@
  * @property {"extract" | "llm" | "agent" | "gate"} by
  * @property {RemovedSentence[]} dropped
  * @property {boolean} broke_off
+ * @property {number} [confidence] the probability that the answer is right
+ * @property {Span | null} [span] the part of the text that was asked for
  * @property {ToolCall[]} steps
  * @property {{ calls?: number, total_tokens?: number }} usage
  */

@@ -85,6 +85,7 @@ class Editor {
       id,
       name,
       class: isCode ? "code" : null,
+      dir: isCode || name === "id" ? null : "auto",
       "aria-describedby": `${id}-hint ${id}-wrong`,
       "aria-required": isRequired ? "true" : null,
       readonly: this.original !== null && name === "id",

@@ -8,6 +8,7 @@ import { createStore } from "../core/store.js";
 
 /** @import { Params } from "../core/route.js" */
 /** @import { Corpus, DocumentList, ListedDocument } from "../core/types.js" */
+/** @typedef {"added" | "newest" | "title" | "id"} SortName */
 
 /**
  * @typedef {object} DocumentsState
@@ -15,6 +16,8 @@ import { createStore } from "../core/store.js";
  * @property {string} corpus
  * @property {string} q the filter
  * @property {number} page
+ * @property {SortName} sort
+ * @property {ReadonlySet<string>} selected the ids of the documents to delete
  * @property {DocumentList | null} list
  * @property {boolean} isBusy
  * @property {{ error: unknown, retry: () => unknown } | null} failure
@@ -22,6 +25,17 @@ import { createStore } from "../core/store.js";
  */
 
 export const PAGE_SIZE = 25;
+
+/**
+ * The orders of the list, with their names and their parameters.
+ * @type {Record<SortName, [text: string, sort: string, descending: boolean]>}
+ */
+export const SORTS = {
+  added: ["Oldest first", "added", false],
+  newest: ["Newest first", "added", true],
+  title: ["By title", "title", false],
+  id: ["By id", "id", false],
+};
 
 export class DocumentsSession {
   #isClosed = false;
@@ -35,6 +49,8 @@ export class DocumentsSession {
       corpus: params.corpus ?? "",
       q: params.q ?? "",
       page: Math.max(1, Number.parseInt(params.page ?? "", 10) || 1),
+      sort: /** @type {SortName} */ (params.sort && params.sort in SORTS ? params.sort : "added"),
+      selected: new Set(),
       list: null,
       isBusy: false,
       failure: null,
@@ -47,6 +63,11 @@ export class DocumentsSession {
   get corpus() {
     const { corpora, corpus } = this.store.state;
     return corpora.find(({ name }) => name === corpus);
+  }
+
+  /** Whether documents of the corpus can be deleted here. */
+  get canDelete() {
+    return Boolean(this.corpus?.served || this.corpus?.uploaded);
   }
 
   async begin() {
@@ -69,18 +90,19 @@ export class DocumentsSession {
   /**
    * Changes what is listed. The caller loads it.
    *
-   * @param {Partial<Pick<DocumentsState, "corpus" | "q" | "page">>} partial
+   * @param {Partial<Pick<DocumentsState, "corpus" | "q" | "page" | "sort" | "selected">>} partial
    */
   select(partial) {
-    this.store.set(partial);
-    const { corpus, q, page } = this.store.state;
-    remember("documents", { corpus, q, page: page > 1 ? page : "" });
+    this.store.set({ selected: new Set(), ...partial });
+    const { corpus, q, page, sort } = this.store.state;
+    remember("documents", { corpus, q, page: page > 1 ? page : "", sort: sort === "added" ? "" : sort });
   }
 
   /** Loads the current page. */
   async load() {
-    const { corpora, corpus, page, q } = this.store.state;
+    const { corpora, corpus, page, q, sort: order } = this.store.state;
     if (!corpora.length) return;
+    const [, sort, descending] = SORTS[order];
     this.#newest += 1;
     const request = this.#newest;
     this.store.set({ isBusy: true });
@@ -89,6 +111,8 @@ export class DocumentsSession {
         offset: (page - 1) * PAGE_SIZE,
         limit: PAGE_SIZE,
         q: q.trim(),
+        sort,
+        descending,
       });
       if (request !== this.#newest) return;
       if (!list.documents.length && page > 1) {
@@ -107,6 +131,18 @@ export class DocumentsSession {
     const { corpus } = this.store.state;
     const { uses } = await service.readUsage(corpus).catch(() => ({ uses: 0 })); // documents are shown without it
     if (corpus === this.store.state.corpus) this.store.set({ uses });
+  }
+
+  /**
+   * Deletes documents that are selected, or all that match the filter.
+   *
+   * @param {{ ids: string[] } | { q: string }} which
+   */
+  async removeSeveral(which) {
+    const report = await service.deleteDocuments(this.store.state.corpus, which);
+    this.store.set({ selected: new Set() });
+    await this.load();
+    return report;
   }
 
   /** @param {ListedDocument} document */

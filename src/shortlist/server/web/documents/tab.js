@@ -8,10 +8,12 @@ import { openEditor } from "./editor.js";
 import { createList } from "./list.js";
 import { DocumentsSession } from "./session.js";
 import { createToolbar } from "./toolbar.js";
+import { acceptDrops, openUpload } from "./upload.js";
 import { createUsage } from "./usage.js";
 
 /** @import { Params } from "../core/route.js" */
 /** @import { ListedDocument } from "../core/types.js" */
+/** @import { ChosenFile } from "./files.js" */
 /** @import { DocumentsState } from "./session.js" */
 
 /**
@@ -35,12 +37,14 @@ class DocumentsTab {
     this.toolbar = createToolbar(session, {
       onSelect: (partial) => this.#select(partial),
       onAdd: () => this.#edit(null),
+      onUpload: () => this.#upload(),
     });
     const { element, list } = createList(session, {
       onRead: (document) => this.#read(document),
       onEdit: (document) => this.#edit(document),
       onDelete: (document) => this.#delete(document),
       onAdd: () => this.#edit(null),
+      onDeleted: () => this.panel.reset(),
       onPage: (page) => {
         this.#select({ page });
         session.load();
@@ -49,6 +53,7 @@ class DocumentsTab {
     this.list = list;
     const usage = createUsage(session, () => this.toolbar.corpus.focus());
     root.append(this.toolbar.element, this.toolbar.readOnly, usage, element, this.panel.element);
+    acceptDrops(root, (files) => this.#upload(files));
     addEventListener("keydown", this.#onShortcut);
     session.begin();
   }
@@ -84,6 +89,20 @@ class DocumentsTab {
         showNote(`${document ? "Saved" : "Added"} ${title || id}.`);
         this.panel.reset();
         this.session.load();
+      },
+    });
+  }
+
+  /** @param {ChosenFile[]} [files] */
+  #upload(files) {
+    const { corpus } = this.session;
+    openUpload({
+      files,
+      corpus: corpus?.uploaded ? corpus.name : "",
+      onDone: (built) => {
+        this.#select({ corpus: built, q: "", page: 1 });
+        this.toolbar.filter.value = "";
+        this.session.begin();
       },
     });
   }

@@ -14,6 +14,8 @@ const ATTRIBUTES = new Set(
 const ENTITIES = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
 const PIECES = /<(\/?)(\w+)((?:\s+[\w-]+="[^"]*")*)\s*(\/?)>|([^<]+)/g;
 
+const MAX_DISTANCE = 32; // pixels from the pointer to a value that is shown
+
 /** @param {string} text */
 const unescapeText = (text) => text.replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity]);
 
@@ -50,17 +52,46 @@ function* listAttributes(given) {
 }
 
 /**
+ * Shows the value that is nearest to the pointer.
+ *
+ * @param {Element} drawing
+ * @param {HTMLElement} value
+ */
+function showNearest(drawing, value) {
+  const shapes = [...drawing.querySelectorAll("circle, rect")].filter((shape) => shape.querySelector("title"));
+  /** @param {Element | null} nearest */
+  const show = (nearest) => {
+    for (const shape of shapes) shape.classList.toggle("is-near", shape === nearest);
+    value.textContent = nearest?.querySelector("title")?.textContent ?? "";
+  };
+  drawing.addEventListener("pointermove", (event) => {
+    const { clientX, clientY } = /** @type {PointerEvent} */ (event);
+    const distances = shapes.map((shape) => {
+      const { left, right, top, bottom } = shape.getBoundingClientRect();
+      return Math.hypot(Math.max(left - clientX, clientX - right, 0), Math.max(top - clientY, clientY - bottom, 0));
+    });
+    const least = Math.min(...distances);
+    show(least <= MAX_DISTANCE ? shapes[distances.indexOf(least)] : null);
+  });
+  drawing.addEventListener("pointerleave", () => show(null));
+}
+
+/**
  * A plot with its title, its legend and an optional text below it.
  *
  * @param {Plot} plot
  * @param {string} [words]
  */
 export function figure({ title, svg: text, names }, words = "") {
+  const drawing = drawSvg(text);
+  const value = h("p", { class: "plot-value", "aria-hidden": "true" });
+  if (drawing) showNearest(drawing, value);
   return h(
     "figure",
     { class: "card figure" },
     h("figcaption", {}, h("h3", {}, title)),
-    drawSvg(text),
+    drawing,
+    value,
     h(
       "ul",
       { class: "legend" },

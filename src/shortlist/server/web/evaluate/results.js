@@ -1,11 +1,12 @@
 // The results of an evaluation or a check, or what is shown instead of them.
 
 import { ServiceError } from "../core/api.js";
-import { h } from "../core/dom.js";
+import { h, put } from "../core/dom.js";
 import { icon } from "../core/icons.js";
 import { empty, failure, loading } from "../core/messages.js";
 import { drawFindings } from "./findings.js";
 import { drawReport } from "./report.js";
+import { drawRuns } from "./runs.js";
 
 /** @import { EvaluateSession, EvaluateState } from "./session.js" */
 
@@ -17,9 +18,8 @@ const UNKNOWN_IDS = "urn:shortlist:unknown-ids";
  */
 export function createResults(session, countUnknown) {
   const element = h("section", { class: "evaluated", "aria-label": "Results" });
-  session.store.subscribe(["corpora", "by", "stored", "failure"], (state) =>
-    element.replaceChildren(...draw(state, countUnknown)),
-  );
+  const show = () => put(element, draw(session.store.state, countUnknown), !session.isLint && drawRuns(show));
+  session.store.subscribe(["corpora", "by", "stored", "failure"], show);
   session.store.subscribe(["request"], ({ request }) => {
     if (request) element.setAttribute("aria-busy", "true");
     else element.removeAttribute("aria-busy");

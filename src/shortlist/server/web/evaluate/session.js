@@ -5,6 +5,7 @@ import { isMode } from "../core/modes.js";
 import { remember } from "../core/route.js";
 import * as service from "../core/service.js";
 import { createStore } from "../core/store.js";
+import { saveRun } from "./runs.js";
 
 /** @import { EventListener } from "../core/api.js" */
 /** @import { Params } from "../core/route.js" */
@@ -164,6 +165,7 @@ export class EvaluateSession {
         : { evaluation: await service.evaluate(corpus, this.#body(cases, unknown), onEvent, request.signal) };
       if (!isCurrent()) return;
       store.set({ request: null, progress: null });
+      if (found.evaluation) saveRun(found.evaluation, cases);
       this.#keep({ ...store.state.stored, ...found });
     } catch (error) {
       if (!isCurrent()) return;

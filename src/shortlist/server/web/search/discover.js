@@ -1,5 +1,6 @@
 // The view of `discover`: it searches any corpus, and shows which candidates were selected and why.
 
+import { visible } from "../core/dom.js";
 import { formatNumber, roundUp } from "../core/format.js";
 import { discover, discoverPath } from "../core/service.js";
 import { STRATEGY_VALUES } from "./query.js";
@@ -56,13 +57,13 @@ export function describeDiscovery(found, query) {
     gauges: [
       { ...fixed, key: "relevance", name: "relevance", lines: thresholdLines(signals.min_relevance) },
       ...(score.lines.length ? [score] : []), // only where scores decide
-      { ...fixed, key: "keyword", name: "keyword" },
-      { ...fixed, key: "semantic", name: "semantic" },
+      { ...fixed, key: "keyword", name: "keyword", isPart: true },
+      { ...fixed, key: "semantic", name: "semantic", isPart: true },
     ],
     formatTick: (value) => formatNumber(value, 3),
     isUnknown: found.abstained && rows.length > 0 && !("top_score" in signals), // refused before any score was compared
     reason: found.reason + advice,
-    doubt: found.confidence === "low" ? found.confidence_reason : "",
+    doubt: found.confidence === "low" ? visible(found.confidence_reason) : "", // it has a name
   };
 }
 

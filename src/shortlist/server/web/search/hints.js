@@ -1,7 +1,9 @@
 // What is shown instead of results: hints and sample queries, advice, or a button to try again.
 
+import { emptyCorpus } from "../core/corpora.js";
 import { h, put } from "../core/dom.js";
 import { empty, retryButton } from "../core/messages.js";
+import { drawRecent } from "./recent.js";
 import { readSampleQueries } from "./samples.js";
 
 /** @import { Corpus } from "../core/types.js" */
@@ -28,7 +30,7 @@ export function createHints(session, use) {
     else if (corpus && shown.kind === "answer" && !shown.outcome.rows.length)
       element.append(noCandidates(session, corpus));
     else if (corpus && shown.kind === "rest") {
-      element.append(corpus.documents ? hints(samples) : noCandidates(session, corpus));
+      put(element, corpus.documents ? hints(samples, drawRecent(use)) : noCandidates(session, corpus));
       showSamples(corpus);
     }
   });
@@ -60,17 +62,20 @@ export function createHints(session, use) {
  */
 function noCandidates({ view, store }, corpus) {
   if (corpus.documents) return empty("search", "No candidates", view.adviseWithoutCandidates(store.state.query));
-  const advice = corpus.served ? "Add a document in the Documents tab." : "Build it: shortlist build.";
-  return empty("documents", "This corpus is empty", advice);
+  return emptyCorpus(corpus);
 }
 
-/** @param {HTMLElement} samples */
-const hints = (samples) =>
+/**
+ * @param {HTMLElement} samples
+ * @param {HTMLElement | null} recent
+ */
+const hints = (samples, recent) =>
   h(
     "div",
     { class: "hints" },
     h("p", {}, "Search as an agent would: describe the task, not the name of the tool. For example:"),
     samples,
+    recent,
     h(
       "dl",
       { class: "keys", "aria-label": "Keys" },

@@ -15,6 +15,7 @@ export function createQueryRow(session, { onKey, onCorpus }) {
   const field = h("input", {
     id: "query",
     type: "search",
+    dir: "auto",
     autocomplete: "off",
     spellcheck: "false",
     enterkeyhint: "search",

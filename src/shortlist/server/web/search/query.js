@@ -27,6 +27,7 @@ export const DEFAULTS = {
   min_relevance: 0,
   temperature: 0.5,
   cutoff: 10,
+  ignore_zero: true,
   filters: [],
 };
 

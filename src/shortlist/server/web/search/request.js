@@ -20,7 +20,7 @@ export function discoverBody({ q, mode, k, strategy, min_relevance, filters, ...
   if (filters.length) body.filter = toFilter(filters);
   if (strategy) body.strategy = strategy;
   for (const name of STRATEGY_VALUES[strategy]) if (name in values) body[name] = /** @type {Data} */ (values)[name];
-  if (min_relevance > 0 || strategy === "abs_threshold") body.min_relevance = min_relevance;
+  if (min_relevance > 0) body.min_relevance = min_relevance;
   return body;
 }
 

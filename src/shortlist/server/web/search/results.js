@@ -2,8 +2,10 @@
 
 import { h, put, visible } from "../core/dom.js";
 import { escapePattern } from "../core/format.js";
+import { icon } from "../core/icons.js";
 
 /** @import { Child } from "../core/dom.js" */
+/** @import { IconName } from "../core/icons.js" */
 /** @import { Feedback, Gauge, Line, Outcome, Row } from "./types.js" */
 
 /**
@@ -18,14 +20,15 @@ import { escapePattern } from "../core/format.js";
  * @property {Row} row
  */
 
+const PARTS_KEY = "shortlist-parts";
 const MAX_ROWS = 200; // the others are counted
 const MAX_SNIPPET_CHARACTERS = 600; // two lines are shown
 const LEAD_CHARACTERS = 60; // before the first matched word
 
-/** @type {Record<string, { text: string, name: string, className: string }>} */
+/** @type {Record<string, { image: IconName, name: string, className: string }>} */
 const REPORTS = {
-  called: { text: "\u{1F44D}\uFE0E", name: "This was right", className: "was-right" },
-  wrong: { text: "\u{1F44E}\uFE0E", name: "This was wrong", className: "was-wrong" },
+  called: { image: "up", name: "This was right", className: "was-right" },
+  wrong: { image: "down", name: "This was wrong", className: "was-wrong" },
 };
 
 export class Results {
@@ -46,7 +49,31 @@ export class Results {
     this.dividers = [];
     this.list = h("ol", { class: "hits", onkeydown: (event) => this.#moveFocus(event) });
     this.axis = h("div", { class: "axis", "aria-hidden": "true" });
-    this.element = h("div", { class: "results" }, this.axis, this.list);
+    this.parts = h("button", { type: "button", class: "quiet", onclick: () => this.#toggleParts() });
+    this.element = h(
+      "div",
+      { class: "results" },
+      h("div", { class: "results-head" }, this.parts, this.axis),
+      this.list,
+    );
+    this.#showParts(localStorage.getItem(PARTS_KEY) === "shown");
+  }
+
+  #toggleParts() {
+    const isShown = !this.element.classList.contains("with-parts");
+    localStorage.setItem(PARTS_KEY, isShown ? "shown" : "hidden");
+    this.#showParts(isShown);
+  }
+
+  /**
+   * Shows or hides the bars that are parts of the main one.
+   *
+   * @param {boolean} isShown
+   */
+  #showParts(isShown) {
+    this.element.classList.toggle("with-parts", isShown);
+    put(this.parts, isShown ? "Hide parts" : "Show parts");
+    this.parts.title = "Keyword and semantic match of each row";
   }
 
   clear() {
@@ -76,7 +103,10 @@ export class Results {
       at += 1;
     }
     this.#divide(outcome, border, outcome.rows.length - rows.length);
-    this.element.style.setProperty("--gauges", String(outcome.gauges.length));
+    const parts = outcome.gauges.filter(({ isPart }) => isPart).length;
+    this.parts.hidden = !parts;
+    this.element.style.setProperty("--gauges", String(outcome.gauges.length - parts));
+    this.element.style.setProperty("--parts", String(parts));
     this.list.style.setProperty("--rows", String(rows.length));
     this.list.style.setProperty("--dividers", String(this.dividers.length));
     this.#rove(this.#buttons().find((button) => button.tabIndex === 0) ?? this.#buttons()[0]);
@@ -106,11 +136,11 @@ export class Results {
       const reported = feedback.get(id);
       for (const [outcome, button] of Object.entries(reportButtons)) {
         const isReported = reported?.outcome === outcome;
-        const text = isReported ? `${reported.result}${reported.canUndo ? ", undo" : ""}` : REPORTS[outcome].text;
-        put(button, text);
+        const text = isReported ? `${reported.result}${reported.canUndo ? ", undo" : ""}` : "";
+        put(button, text || icon(REPORTS[outcome].image));
         button.hidden = Boolean(reported) && !isReported;
         button.classList.toggle("said", isReported);
-        const name = isReported ? text : REPORTS[outcome].name;
+        const name = text || REPORTS[outcome].name;
         button.setAttribute("aria-label", visible(`${name}: ${row.title}`));
         if (isReported && reported.canUndo) button.title = `${REPORTS[outcome].name}. Undo`;
         else button.title = isReported ? "" : REPORTS[outcome].name;
@@ -199,24 +229,17 @@ export class Results {
    * @param {Gauge[]} gauges
    * @param {number} border
    */
-  #fillEntry({ element, button, rank, title, snippet, score, row }, at, gauges, border) {
+  #fillEntry({ element, rank, title, snippet, score, row }, at, gauges, border) {
     element.className = row.isSelected ? "kept" : "rejected";
     element.style.setProperty("--at", String(at));
     element.style.setProperty("--below", border >= 0 && at >= border ? "1" : "0");
-    put(rank, at + 1);
+    put(rank, `${at + 1}.`);
     put(title, markWords(row.title, row.matched));
     put(snippet, markWords(cutExcerpt(row.snippet, row.matched), row.matched));
     put(
       score,
       gauges.map((gauge, place) => drawGauge(gauge, row.values[gauge.key], place === 0)),
-    );
-    const numbers = gauges.flatMap(({ key, name, format }) => {
-      const value = row.values[key];
-      return isNumber(value) ? [`${name} ${format(value)}`] : [];
-    });
-    button.setAttribute(
-      "aria-label",
-      visible(`${at + 1}. ${row.title}, ${numbers.join(", ")}, ${row.isSelected ? "selected" : "not selected"}`),
+      h("span", { class: "unseen" }, row.isSelected ? " selected" : " not selected"),
     );
   }
 
@@ -237,7 +260,8 @@ export class Results {
           "span",
           { class: "axis-scale" },
           h("span", { class: "axis-zero" }, "0"),
-          h("span", { class: "axis-top" }, `${formatTick(gauges[0].scale)} ${gauges[0].name}`),
+          h("span", { class: "axis-top" }, formatTick(gauges[0].scale)),
+          h("span", { class: "axis-name" }, gauges[0].name),
           lines.map(({ isThreshold, name, share }) =>
             h(
               "span",
@@ -322,14 +346,14 @@ function drawGauge(gauge, value, isMain) {
     h("span", { class: `line${isThreshold ? " threshold" : ""}`, "--line": shareOf(at, gauge) });
   return h(
     "span",
-    { class: `gauge ${gauge.key}${isMain ? " main" : ""}` },
+    { class: `gauge ${gauge.key}${isMain ? " main" : ""}${gauge.isPart ? " part" : ""}` },
     h(
       "span",
       { class: "track" },
       h("span", { class: "fill", "--share": isNumber(value) ? shareOf(value, gauge) : 0 }),
       gauge.lines.map(drawLine),
     ),
-    h("span", { class: "gauge-name" }, gauge.name),
+    h("span", { class: isMain ? "unseen" : "gauge-name" }, ` ${gauge.name} `),
     h("span", { class: "value" }, isNumber(value) ? gauge.format(value) : "–"),
   );
 }

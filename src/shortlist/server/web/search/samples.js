@@ -1,14 +1,21 @@
-// Sample queries, made of what a few documents of a corpus say.
+// Sample queries: tasks that a few tools of a corpus do, or what a few of its documents are about.
 
 import { listDocuments } from "../core/service.js";
 
 /** @import { Corpus, ListedDocument } from "../core/types.js" */
 
 const COUNT = 4;
-const DOCUMENTS_PER_QUERY = 5; // of which the first that begins with a usable text gives it
-const MIN_WORDS = 3;
-const MAX_WORDS = 12;
-const MAX_CHARACTERS = 80;
+const DOCUMENTS_PER_QUERY = 5; // of which the first that gives a task or a topic is used
+const MIN_WORDS = 2;
+const MAX_WORDS = 8;
+const MAX_CHARACTERS = 60;
+
+const TASK_KINDS = new Set(["tool", "skill"]);
+
+// Where the description of a task goes into details: "Fetch a record by customer id".
+const DETAILS = /[.!?\n,:;()]| (?:by|with|from|using|via|and|or|that|which|for|if|when|before|after|including|given) /i;
+// Openings that are no imperative.
+const NO_TASK = /^(?:the|a|an|this|that|these|it|you|your|use|used|when|if|for|in|on|to|see|note|\w+s|\w+ing)$/i;
 
 /**
  * Reads up to four queries from documents that are spread over the corpus.
@@ -27,34 +34,30 @@ export async function readSampleQueries({ name, documents }) {
 }
 
 /**
- * The first opening of a document that reads like a query, or else the title of the first one.
+ * The first task or topic of these documents.
  *
  * @param {ListedDocument[]} documents
  */
-export function sampleQuery(documents) {
-  const title = documents[0]?.title ?? "";
-  const fallback = title
-    .replaceAll(/[\s_]+/g, " ")
-    .trim()
-    .slice(0, MAX_CHARACTERS);
-  return documents.map(readOpening).find(isQuery) ?? fallback;
-}
+export const sampleQuery = (documents) => documents.map(readTask).find(isQuery) ?? "";
 
 /**
- * How a text begins: its first sentence up to a comma or colon.
+ * What a user of a tool would ask for, or what a text is about.
  *
  * @param {ListedDocument} document
  */
-const readOpening = ({ content }) =>
-  content
-    .trim()
-    .split(/[.!?\n]/)[0]
-    .split(/[,:;(]/)[0]
-    .replace(/^[#*>\s-]+/, "")
+function readTask({ kind, title, content }) {
+  const opening = content.trim().split(DETAILS)[0].trim();
+  const [verb, ...words] = opening.split(/\s+/);
+  if (TASK_KINDS.has(kind ?? "") && /^[A-Z][a-z]+$/.test(verb) && !NO_TASK.test(verb))
+    return ["I need to", verb.toLowerCase(), ...words].join(" ");
+  return title
+    .replace(/\.\w{1,5}$/, "")
+    .replaceAll(/[\s_-]+/g, " ")
     .trim();
+}
 
 /** @param {string} text */
 function isQuery(text) {
-  const words = text.split(/\s+/).length;
+  const words = text.replace(/^I need to /, "").split(/\s+/).length;
   return words >= MIN_WORDS && words <= MAX_WORDS && text.length <= MAX_CHARACTERS;
 }

@@ -10,12 +10,14 @@ import * as service from "../core/service.js";
 import { createStore } from "../core/store.js";
 import { discoverView } from "./discover.js";
 import { DEFAULTS, queryParams, readQuery } from "./query.js";
+import { rememberQuery } from "./recent.js";
 
 /** @import { Params } from "../core/route.js" */
 /** @import { Corpus } from "../core/types.js" */
 /** @import { Outcome, Query, Row, SearchAnswer, SearchState, Shown, View } from "./types.js" */
 
 const PAUSE_MILLISECONDS = 120;
+const SETTLED_MILLISECONDS = 1_500; // after which a query is not typed any more
 const MAX_REPORTED_IDS = 50; // in one feedback
 const FEEDBACK_RESULTS = { on: "Learned", log: "Stored", off: "Learning is off" };
 
@@ -36,12 +38,14 @@ export class SearchSession {
       query: { ...DEFAULTS, q: params.q ?? "" },
       shown: { kind: "loading" },
       isBusy: false,
+      automatic: null,
       feedback: new Map(),
       announcement: "",
     };
     this.store = createStore(state);
     this.opensFirst = false; // Enter was pressed before the answer arrived
     this.searchSoon = debounce(() => this.search(), PAUSE_MILLISECONDS);
+    this.rememberSoon = debounce(() => this.#rememberQuery(), SETTLED_MILLISECONDS);
   }
 
   /** @returns {Corpus | undefined} undefined while the corpora are loading */
@@ -71,13 +75,30 @@ export class SearchSession {
   async load() {
     this.#show({ kind: "loading" });
     try {
-      const [corpora, compat] = await Promise.all([service.listCorpora(), loadCompat()]);
-      const views = compat ? [await compat.loadSoftmaxView(), discoverView] : [discoverView];
+      const adding = this.#addLegacyView().catch(() => {}); // the page works without it
+      const corpora = await service.listCorpora();
+      if (this.params.look || this.params.ignore_zero) await adding;
       if (this.#isClosed) return;
-      this.#begin(corpora, views);
+      this.#begin(corpora, this.store.state.views);
+      await adding;
     } catch (error) {
       this.#show({ kind: "failed", error, retry: () => this.load() });
     }
+  }
+
+  /** Adds the view of an extension; the page can be used before it is loaded. */
+  async #addLegacyView() {
+    const view = await (await loadCompat())?.loadSoftmaxView();
+    if (!view || this.#isClosed) return;
+    const { query, corpora } = this.store.state;
+    const others = Object.entries(view.defaults).filter(
+      ([name, value]) => value !== /** @type {any} */ (query)[name] && name in DEFAULTS && !(name in this.params),
+    );
+    Object.assign(this.#defaults, view.defaults);
+    this.store.set({ views: [discoverView, view] });
+    if (!others.length || !corpora.length) return;
+    this.store.set({ query: { ...query, ...Object.fromEntries(others) } });
+    this.search();
   }
 
   /**
@@ -88,7 +109,6 @@ export class SearchSession {
     const { params } = this;
     const { q } = this.store.state.query; // may have been typed in the meantime
     const corpus = preferCorpus(corpora, params.corpus);
-    for (const view of views) Object.assign(this.#defaults, view.defaults);
     const query = { ...this.#defaults, ...readQuery(params, views), corpus: corpus.name, q };
     this.store.set({ corpora, views, query: fitView(query, { corpora, views }) });
     if (q !== (params.q ?? "")) this.#remember();
@@ -155,7 +175,15 @@ export class SearchSession {
     const { shown, query, feedback } = this.store.state;
     const isSame = shown.kind === "answer" && isSameSearch(shown.answer.query, answer.query);
     this.store.set({ feedback: isSame ? feedback : new Map() });
+    const threshold = answer.found.signals?.min_relevance;
+    if (!answer.query.min_relevance) this.store.set({ automatic: typeof threshold === "number" ? threshold : null });
+    this.rememberSoon();
     this.#show({ kind: "answer", answer, outcome: answer.view.describe(answer.found, answer.query, query) });
+  }
+
+  #rememberQuery() {
+    const { shown } = this.store.state;
+    if (!this.#isClosed && shown.kind === "answer") rememberQuery(shown.answer.query.q);
   }
 
   /** @param {Shown} shown */

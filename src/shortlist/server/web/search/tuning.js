@@ -7,22 +7,19 @@ import { icon } from "../core/icons.js";
 import { MODES } from "../core/modes.js";
 import { FilterControl } from "./filter-control.js";
 import { RANGES, STRATEGIES } from "./query.js";
+import { ThresholdControl } from "./threshold-control.js";
 
 /** @import { Control } from "../core/controls.js" */
 /** @import { RangeName } from "./query.js" */
 /** @import { SearchSession } from "./session.js" */
+/** @import { View } from "./types.js" */
 
-/** @type {Record<RangeName, { label: string, hint: string, step?: number, stops?: number[], unit?: string }>} */
+/** @type {Record<Exclude<RangeName, "min_relevance">, { label: string, hint: string, step?: number, stops?: number[], unit?: string }>} */
 const SLIDERS = {
   k: { label: "Candidates (k)", step: 1, hint: "Number of candidates." },
   rel: { label: "Relative threshold", step: 0.01, hint: "Smallest selected share of the best score." },
   max_k: { label: "Maximum (max_k)", step: 1, hint: "Maximum number of selected documents." },
   gap_ratio: { label: "Gap ratio", step: 0.01, hint: "A drop below this share of the previous score ends the list." },
-  min_relevance: {
-    label: "Threshold (min_relevance)",
-    step: 0.01,
-    hint: "Abstain if the highest relevance is below this. 0: the calibrated or built-in threshold.",
-  },
   temperature: {
     label: "Temperature",
     stops: TEMPERATURES,
@@ -46,21 +43,26 @@ export function createTuning(session) {
   );
   /** @type {Controls | null} */
   let controls = null;
-  store.subscribe(["corpora", "query"], ({ corpora, query }) => {
+  /** @type {View[]} */
+  let drawn = [];
+  store.subscribe(["corpora", "query", "views"], ({ corpora, query, views }) => {
     if (!corpora.length) return;
-    controls ??= addControls(session, element);
+    if (!controls || drawn !== views) controls = addControls(session, element);
+    drawn = views;
+    controls.min_relevance.showAutomatic(store.state.automatic);
     showControls(session, controls);
     const count = session.view.listControls(query).includes("filters") ? query.filters.length : 0;
     badge.hidden = !count;
     put(badge, formatCount(count, "filter"));
   });
+  store.subscribe(["automatic"], ({ automatic }) => controls?.min_relevance.showAutomatic(automatic));
   store.subscribe(["shown"], ({ shown }) => {
     if (shown.kind === "answer") controls?.filters.suggest(shown.answer.view.listCandidates(shown.answer.found));
   });
   return element;
 }
 
-/** @typedef {{ [name: string]: Control<any> } & { filters: FilterControl }} Controls */
+/** @typedef {{ [name: string]: Control<any> } & { filters: FilterControl, min_relevance: ThresholdControl }} Controls */
 
 /**
  * @param {SearchSession} session
@@ -69,7 +71,7 @@ export function createTuning(session) {
  */
 function addControls(session, element) {
   const { query, views } = session.store.state;
-  /** @param {RangeName} name */
+  /** @param {Exclude<RangeName, "min_relevance">} name */
   const ranged = (name) => {
     const [min, max] = RANGES[name];
     const change = (/** @type {number} */ value) => session.change({ [name]: value });
@@ -77,11 +79,6 @@ function addControls(session, element) {
   };
   const toggles = views.flatMap((view) => Object.entries(view.toggles));
   const controls = {
-    view: segments({
-      label: "View",
-      options: views.map(({ id, title }) => [id, title]),
-      change: (view) => session.change({ view }),
-    }),
     filters: new FilterControl({ change: (filters) => session.change({ filters }) }),
     mode: choice({ label: "Mode", options: MODES, change: (mode) => session.change({ mode }) }),
     k: ranged("k"),
@@ -94,9 +91,15 @@ function addControls(session, element) {
     ...Object.fromEntries(
       toggles.map(([name, texts]) => [name, toggle({ ...texts, change: (isOn) => session.change({ [name]: isOn }) })]),
     ),
-    min_relevance: ranged("min_relevance"),
+    min_relevance: new ThresholdControl({ change: (value) => session.change({ min_relevance: value }) }),
+    view: segments({
+      label: "View",
+      options: views.map(({ id, title }) => [id, title]),
+      change: (view) => session.change({ view }),
+    }),
   };
   const reset = () => session.reset();
+  element.querySelector(".controls")?.remove();
   element.append(
     h(
       "div",

@@ -33,6 +33,7 @@
  * @property {number} scale
  * @property {(value: number) => string} format
  * @property {Line[]} lines
+ * @property {boolean} [isPart] whether it is only shown on demand
  */
 
 /**
@@ -101,6 +102,7 @@
  * @property {Query} query
  * @property {Shown} shown
  * @property {boolean} isBusy
+ * @property {number | null} automatic the automatic threshold of relevance, if it is known
  * @property {Map<string, Feedback>} feedback what was reported, by the id of its row
  * @property {string} announcement for screen readers
  */

@@ -18,6 +18,7 @@ export function createVerdict(session) {
   session.store.subscribe(["shown"], ({ shown }) => {
     const { tone, image, title, reason, time = "" } = describeVerdict(shown, session.corpus);
     element.className = `verdict ${tone}`;
+    element.hidden = session.corpus?.documents === 0 && shown.kind !== "failed"; // the placeholder says so
     element.replaceChildren(
       icon(image),
       h("p", { class: "verdict-title" }, title),
@@ -65,8 +66,8 @@ function describeVerdict(shown, corpus) {
   }
   if (shown.kind === "rest") {
     const documents = corpus?.documents ?? 0;
-    const reason = documents ? "Results appear as you type." : "This corpus has no documents yet.";
-    return { tone: "rest", image: "search", title: formatCount(documents, "document"), reason };
+    const title = formatCount(documents, "document");
+    return { tone: "rest", image: "search", title, reason: "Results appear as you type." };
   }
   const { outcome, answer } = shown;
   const { milliseconds } = answer;
