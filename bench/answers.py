@@ -1,10 +1,11 @@
 """Answers and verified claims, with rules alone and with the model: right, wrong and refused.
 
-`python -m bench answers [debian_docs] [FOLDER...] [--docs FOLDER] [--claims FILE] [--models FOLDER] [--show]`. A folder
-or archive has questions over one corpus, some without an answer (squad2), questions over sections with the sentences
-that answer (selqa_dev), or claims with evidence (fever_symmetric_dev). An answer is right if it has at most three
-sentences and contains what was expected. debian_docs are questions of our own about documentation in Debian packages,
-which are downloaded, or read from `--docs`. `--claims` is a file of claims from several sources.
+`python -m bench answers [SET...] [--docs FOLDER] [--claims FILE] [--models FOLDER] [--show]`. A set is debian_docs,
+new_docs, or a folder or archive, which has questions over one corpus, some without an answer (squad2), questions over
+sections with the sentences that answer (selqa_dev), or claims with evidence (fever_symmetric_dev). An answer is right
+if it has at most three sentences and contains what was expected. debian_docs and new_docs are questions of our own
+about documentation in Debian packages, which are downloaded, or read from `--docs`. `--claims` is a file of claims from
+several sources.
 
 The numbers of `answer/extractive/` were fitted to half of the titles of squad2, and the shipped model was trained on
 selqa_dev, fever_symmetric_dev and the file of claims: `--models` has fold0.onnx to fold4.onnx, trained without a fold.
@@ -34,6 +35,7 @@ MOST_SENTENCES = 3  # of a right answer
 NO_MODEL = Path(__file__).with_name("no_model.onnx")  # does not exist
 ANSWERABLE = ("right", "wrong", "wrongly_refused")
 UNANSWERABLE = ("rightly_refused", "wrongly_answered")
+READER_GROUP = "reader"  # questions of squad2 that the reader is fitted to
 COLUMNS = ("questions", *ANSWERABLE, *UNANSWERABLE, "in_evidence", "cites_expected", "sentences")
 
 _ROUND = str.maketrans("[]", "()")  # as in an answer, where square brackets are for citations
@@ -52,7 +54,8 @@ class Asked:
 
     @property
     def is_fitted(self) -> bool:
-        return self.group == "fitted"
+        """Whether the model has seen it."""
+        return self.group in ("fitted", READER_GROUP)
 
     def is_right(self, answer: Answer) -> bool:
         return len(answer.sentences) <= MOST_SENTENCES and self.is_in(plain_text(answer))
@@ -61,7 +64,7 @@ class Asked:
         """Whether a text without needless space contains what a right answer does."""
         if self.are_patterns:
             return any(re.search(pattern, text, re.IGNORECASE) for pattern in self.answers)
-        return any(_normalize(one).casefold() in text.casefold() for one in self.answers)
+        return any(normalize(one).casefold() in text.casefold() for one in self.answers)
 
 
 def use_model(path: Path | None) -> None:
@@ -88,15 +91,19 @@ class Variant:
 
 
 def questions(folder: Path) -> tuple[list[Document], list[Asked]]:
-    """The documents and questions of a set; every other title, in order of the alphabet, was fitted to."""
+    """The documents and questions of a set.
+
+    Of its titles in order of the alphabet, every other one was fitted to, and of the rest each third one by the reader.
+    """
     data = beir.load(folder)
     titles = {document.id: document.title for document in data.documents}
-    fitted = set(sorted(set(titles.values()))[::2])
+    ordered = sorted(set(titles.values()))
+    groups = dict.fromkeys(ordered[::2], "fitted") | dict.fromkeys(ordered[1::6], READER_GROUP)
     asked = []
     for id, text in data.queries.items():
         about = data.about[id]
         gold = frozenset(data.relevance.get(id, ())) if about["answerable"] else frozenset()
-        group = "fitted" if titles[about["paragraph"]] in fitted else "unseen"
+        group = groups.get(titles[about["paragraph"]], "unseen")
         asked.append(Asked(text, gold, tuple(about.get("answers", ())), group))
     return data.documents, asked
 
@@ -114,24 +121,26 @@ def sections(file: Path) -> tuple[list[Document], list[Asked]]:
     return list(documents.values()), asked
 
 
-def own_questions() -> list[Asked]:
+def own_questions(name: str = debian_docs.NAME) -> list[Asked]:
     return [
         Asked(case.question, frozenset([case.file] if case.file else ()), case.answers, case.half, are_patterns=True)
-        for case in debian_docs.load_cases()
+        for case in debian_docs.load_cases(name)
     ]
 
 
 def run(arguments: list[Path]) -> None:
     parser = argparse.ArgumentParser("python -m bench answers")
     parser.add_argument("sets", nargs="*", type=Path)
-    parser.add_argument("--docs", type=Path, help="Documents of debian_docs; downloaded to it if it does not exist.")
+    parser.add_argument("--docs", type=Path, help="Documents of debian_docs or new_docs; downloaded if missing.")
     parser.add_argument("--claims", type=Path, help="Claims of several sources, .jsonl or .jsonl.xz.")
     parser.add_argument("--models", type=Path, help="Folder with fold0.onnx to fold4.onnx.")
     parser.add_argument("--show", action="store_true", help="Print what is not right also of the test half.")
     options = parser.parse_args([str(one) for one in arguments])
-    own = [one for one in options.sets if one.name == debian_docs.NAME]
+    own = [one for one in options.sets if one.name in debian_docs.SETS]
+    if options.docs and len(own) > 1:
+        parser.error("--docs has the documents of one set. Measure debian_docs and new_docs one after the other.")
     if not options.sets and not options.docs and not options.claims:
-        print("answers: give debian_docs, or folders such as squad2, selqa_dev and fever_symmetric_dev")
+        print("answers: give debian_docs, new_docs, or folders such as squad2, selqa_dev and fever_symmetric_dev")
         return
     shipped = judge.MODEL
     variants = [Variant("rules")]
@@ -144,8 +153,9 @@ def run(arguments: list[Path]) -> None:
     if options.claims:
         for name, rows in claims.load_sources(options.claims).items():
             figures[f"claims, {name}"] = _measure_claims(name, rows, variants)
-    if (own or options.docs) and (measured := _measure_own(options.docs, variants, options.show)):
-        figures[debian_docs.NAME] = measured
+    for name in [one.name for one in own] or [debian_docs.NAME] * bool(options.docs):
+        if measured := _measure_own(name, options.docs, variants, options.show):
+            figures[name] = measured
     if figures:
         report.save("answers", figures, beside_others=True)
 
@@ -161,20 +171,18 @@ def _measure_set(folder: Path, variants: Sequence[Variant]) -> dict[str, Any]:
     return _measure_answers(folder.name, corpus, asked, variants)
 
 
-def _measure_own(docs: Path | None, variants: Sequence[Variant], show_all: bool) -> dict[str, Any] | None:
+def _measure_own(name: str, docs: Path | None, variants: Sequence[Variant], show_all: bool) -> dict[str, Any] | None:
     with tempfile.TemporaryDirectory() as place:
         folder = docs or Path(place) / "docs"
         try:
             if not folder.exists():
-                print("downloading the packages of debian_docs", file=sys.stderr)
-                debian_docs.fetch(folder)
+                print(f"downloading the packages of {name}", file=sys.stderr)
+                debian_docs.fetch(folder, name)
         except debian_docs.Unavailable as error:
-            print(f"{debian_docs.NAME} is skipped: {error}")
+            print(f"{name} is skipped: {error}")
             return None
         corpus = shortlist.build(CorpusSource.from_files(folder), in_memory=True)
-        return _measure_answers(
-            debian_docs.NAME, corpus, own_questions(), variants, lambda one: show_all or one.group == "dev"
-        )
+        return _measure_answers(name, corpus, own_questions(name), variants, lambda one: show_all or one.group == "dev")
 
 
 def _measure_answers(
@@ -191,7 +199,8 @@ def _measure_answers(
         milliseconds = 1000 * (time.perf_counter() - began) / len(pairs)
         groups = ["all", *sorted({one.group for one, _ in pairs})]
         rows = {key: _figures([pair for pair in pairs if key in ("all", pair[0].group)]) for key in groups}
-        figures[variant.name] = {"milliseconds": round(milliseconds, 2), **rows}
+        reliability = measure_reliability(pairs)
+        figures[variant.name] = {"milliseconds": round(milliseconds, 2), "reliability": reliability, **rows}
         print(f"\n{name}, {variant.name}, {milliseconds:.2f} ms a question")
         print(f"{'':8}" + "".join(f"{key:>18}" for key in COLUMNS))
         for key, row in rows.items():
@@ -227,11 +236,27 @@ def plain_text(answer: Answer) -> str:
         for citation in sentence.citations:
             text = text.replace(citation.marker, "")
         texts.append(text)
-    return _normalize(" ".join(texts))
+    return normalize(" ".join(texts))
 
 
-def _normalize(text: str) -> str:
+def normalize(text: str) -> str:
     return " ".join(text.translate(_ROUND).split())
+
+
+def measure_reliability(pairs: Sequence[tuple[Asked, Answer]]) -> list[list[float]]:
+    """Of the answers in each tenth of confidence: the mean confidence, the share that is right, and their number."""
+    rows = []
+    for tenth in range(10):
+        own = [
+            (one, answer)
+            for one, answer in pairs
+            if not answer.refused and min(int(10 * answer.confidence), 9) == tenth
+        ]
+        if own:
+            mean = sum(answer.confidence for _, answer in own) / len(own)
+            right = sum(outcome(one, answer) == "right" for one, answer in own)
+            rows.append([round(mean, 3), round(right / len(own), 3), len(own)])
+    return rows
 
 
 def _figures(pairs: Sequence[tuple[Asked, Answer]]) -> dict[str, float]:
@@ -246,7 +271,7 @@ def _figures(pairs: Sequence[tuple[Asked, Answer]]) -> dict[str, float]:
         "questions": len(pairs),
         **{key: found[key] for key in (*ANSWERABLE, *UNANSWERABLE)},
         "in_evidence": sum(
-            any(one.is_in(_normalize(item.text)) for item in answer.evidence) for one, answer in pairs if one.gold
+            any(one.is_in(normalize(item.text)) for item in answer.evidence) for one, answer in pairs if one.gold
         ),
         "cites_expected": sum(bool(one.gold & _cited(answer)) for one, answer in pairs),
         "sentences": sum(answered) / max(1, len(answered)),

@@ -132,7 +132,7 @@ def is_kept(one: Labeled) -> bool:
 def is_kept_by_ask(one: Labeled) -> bool:
     """As `is_kept`, through the public function: a model replies with the claim and cites the only document."""
     corpus = shortlist.build([Document("evidence", "", one.evidence)], in_memory=True)
-    answer = shortlist.ask(corpus, QUESTION, ScriptedLLM(f"{one.claim} [evidence:whole]"), threshold=0)
+    answer = shortlist.ask(corpus, QUESTION, ScriptedLLM(f"{one.claim} [evidence:whole]"), min_relevance=None)
     if not answer.evidence:
         raise ValueError(f"The evidence was not found: {one.evidence!r}")
     return _has_support(answer.sentences)

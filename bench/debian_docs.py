@@ -1,7 +1,8 @@
 """Documentation that Debian packages install: pages in HTML, manual pages as text, and the prose of its guides.
 
-`fetch` needs `apt-get`, `dpkg`, `man` and a package mirror. The questions are in bench/cases/debian_docs.jsonl; one
-half is for development; the questions of the other half are printed only on request.
+`fetch` needs `apt-get`, `dpkg`, `man` and a package mirror. There are two sets, with questions in bench/cases. One half
+of the questions of debian_docs is for development; those of the other half, and all of new_docs, are printed only on
+request.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = "debian_docs"
-CASES = Path(__file__).parent / "cases" / f"{NAME}.jsonl"
+NEW = "new_docs"  # nothing was fitted to it
+CASES = Path(__file__).with_name("cases")
 
 # The files of each package. A manual page becomes text as a terminal shows it; a compressed text is unpacked.
 FILES = {
@@ -48,6 +50,27 @@ FILES = {
     "debian-faq": ("usr/share/doc/debian/FAQ/*.en.html",),
     "installation-guide-amd64": ("usr/share/doc/installation-guide-amd64/en/*.html",),
 }
+NEW_FILES = {
+    "sqlite3-doc": tuple(
+        f"usr/share/doc/sqlite3/{name}.html"
+        for names in (
+            "about appfunc atomiccommit autoinc backup changes cli copyright datatype3 dbstat eqp errlog faq",
+            "fileformat2 flextypegood foreignkeys fts5 gencol howtocorrupt inmemorydb isolation json1 lang_*",
+            "limits loadext lockingv3 lts mmap nulls omitted partialindex pragma quirks rescode rowidtable rtree",
+            "security sharedcache sqldiff stricttables tempfiles testing threadsafe uri versionnumbers wal",
+            "whentouse windowfunctions withoutrowid",
+        )
+        for name in names.split()
+    ),
+    "borgbackup": ("usr/share/man/man1/*.gz",),
+    "dirmngr": ("usr/share/man/man8/*.gz",),
+    "gpg": ("usr/share/man/man1/*.gz",),
+    "gpg-agent": ("usr/share/man/man1/*.gz",),
+    "gpgconf": ("usr/share/man/man1/*.gz",),
+    "lighttpd-doc": ("usr/share/doc/lighttpd/*.txt*",),
+}
+
+SETS = {NAME: FILES, NEW: NEW_FILES}
 
 
 class Unavailable(Exception):
@@ -62,35 +85,33 @@ class Case:
     answers: tuple[str, ...]
     file: str  # "package/name" below the folder of documents; empty without an answer
     form: str  # html, man or guide
-
-    @property
-    def half(self) -> str:
-        return "test" if hashlib.sha256(self.question.encode()).digest()[0] % 2 else "dev"
+    half: str  # dev or test
 
 
-def load_cases() -> list[Case]:
-    rows = map(json.loads, CASES.read_text("utf-8").splitlines())
+def load_cases(name: str = NAME) -> list[Case]:
+    rows = map(json.loads, (CASES / f"{name}.jsonl").read_text("utf-8").splitlines())
     return [
         Case(
             row["question"],
             tuple(row["answers"]),
             f"{row['package']}/{row['file']}" if row["file"] else "",
             row["form"],
+            "test" if name == NEW or hashlib.sha256(row["question"].encode()).digest()[0] % 2 else "dev",
         )
         for row in rows
     ]
 
 
-def fetch(folder: Path) -> None:
-    """Download the packages and write their files to a folder, one subfolder per package."""
+def fetch(folder: Path, name: str = NAME) -> None:
+    """Download the packages of a set and write their files to a folder, one subfolder per package."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)  # apt-get gives up its privileges before it downloads
-        for package, patterns in FILES.items():
+        for package, patterns in SETS[name].items():
             tree = unpack(package, place)
             target = Path(place) / "docs" / package
             target.mkdir(parents=True)
             for path in sorted(path for pattern in patterns for path in tree.glob(pattern)):
-                _write_document(path, target)
+                write_document(path, target)
         shutil.copytree(Path(place) / "docs", folder)
 
 
@@ -102,7 +123,7 @@ def unpack(package: str, place: str) -> Path:
     return tree
 
 
-def _write_document(path: Path, target: Path) -> None:
+def write_document(path: Path, target: Path) -> None:
     if "/man/" in path.as_posix():
         width = os.environ | {"MANWIDTH": "100", "LC_ALL": "C.UTF-8"}
         text = _run(["man", "--nh", "--nj", "-P", "cat", "-l", str(path)], str(target), width)

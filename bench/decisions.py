@@ -58,6 +58,11 @@ def run(arguments: list[Path]) -> None:
     report.save("decisions", figures, beside_others=True)
 
 
+def choose_by_default(corpus: Any) -> Choose:
+    """What `discover` returns by default."""
+    return _discover(corpus, {})
+
+
 def _discover(corpus: Any, options: dict[str, Any]) -> Choose:
     def choose(question: Question) -> list[tuple[str, int]]:
         only = {"id": {"$in": list(question.among)}} if question.among else None
@@ -77,14 +82,14 @@ def _take_five(scope: Scope) -> Choose:
 
 
 def _show(name: str, scope: Scope, choose: Choose, figures: dict[str, Any]) -> None:
-    figures[name] = row = _measure(scope, choose)
+    figures[name] = row = measure(scope, choose)
     print(
         f"{name:44}" + "".join(f"{'' if row[key] is None else format(row[key], '.3f'):>12}" for key in COLUMNS),
         flush=True,
     )
 
 
-def _measure(scope: Scope, choose: Choose) -> dict[str, Any]:
+def measure(scope: Scope, choose: Choose) -> dict[str, Any]:
     chosen = [(question, choose(question)) for question in scope.questions]
     fitting = [(question.gold, [id for id, _ in results]) for question, results in chosen if question.gold]
     returned = [results for question, results in chosen if question.gold and results]

@@ -28,7 +28,7 @@ class Kept:
     """Gives the vectors that were kept of the texts of one set, and knows no other text."""
 
     def __init__(self, name: str, vectors: dict[str, Vectors]) -> None:
-        self.name = f"tools without {name}"  # trusted as tools is
+        self.name = f"tools#without-{name}"  # weighed as tools is
         self.dim = len(next(iter(vectors.values())))
         self.vectors = vectors
 

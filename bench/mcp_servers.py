@@ -12,10 +12,11 @@ from shortlist.sources.mcp_tools import document_of
 
 NAME = "mcp_servers"
 CASES = Path(__file__).parent / "cases" / f"{NAME}.jsonl"
+LANGUAGES = sorted(path.suffixes[0][1:] for path in CASES.parent.glob(f"{NAME}.??.jsonl"))
 
 
-def load(folder: Path) -> Scope:
-    """All tools as the gateway indexes them, and all questions."""
+def load(folder: Path, language: str = "") -> Scope:
+    """All tools as the gateway indexes them, and all questions, in English or in one of LANGUAGES."""
     documents = [
         document
         for file in sorted(folder.glob("*.json"))
@@ -24,4 +25,6 @@ def load(folder: Path) -> Scope:
     ]
     if not documents:
         raise FileNotFoundError(f"{folder} has no tool lists (*.json).")
-    return Scope(NAME, documents, [Question(case.query, frozenset(case.gold)) for case in load_cases(CASES)])
+    name = f"{NAME}.{language}" if language else NAME
+    cases = load_cases(CASES.with_name(f"{name}.jsonl"))
+    return Scope(name, documents, [Question(case.query, frozenset(case.gold)) for case in cases])

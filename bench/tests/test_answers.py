@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import shortlist
-from bench import claims, debian_docs
+from bench import answers, claims, debian_docs
 from bench.answers import Asked, outcome, plain_text, questions, use_model
 from shortlist import Document
 
@@ -20,16 +21,28 @@ def corpus() -> shortlist.Corpus:
     return shortlist.build([Document("castle", "Castle", text)], in_memory=True)
 
 
-def test_own_questions_name_their_file_and_their_patterns_compile() -> None:
-    cases = debian_docs.load_cases()
+@pytest.mark.parametrize(
+    ("name", "half", "answerable", "unanswerable"),
+    [("debian_docs", "dev", 40, 15), ("debian_docs", "test", 40, 15), ("new_docs", "test", 84, 42)],
+)
+def test_own_questions_are_enough(name: str, half: str, answerable: int, unanswerable: int) -> None:
+    cases = [case for case in debian_docs.load_cases(name) if case.half == half]
+    assert sum(bool(case.answers) for case in cases) >= answerable
+    assert sum(not case.answers for case in cases) >= unanswerable
+
+
+@pytest.mark.parametrize("name", debian_docs.SETS)
+def test_own_questions_name_their_file_and_their_patterns_compile(name: str) -> None:
+    cases = debian_docs.load_cases(name)
     assert len({case.question for case in cases}) == len(cases)
-    for half in ("dev", "test"):
-        assert sum(bool(case.answers) for case in cases if case.half == half) >= 40
-        assert sum(not case.answers for case in cases if case.half == half) >= 15
     for case in cases:
         assert bool(case.answers) == bool(case.file)
-        assert not case.file or case.file.split("/")[0] in debian_docs.FILES
+        assert not case.file or case.file.split("/")[0] in debian_docs.SETS[name]
         assert all(re.compile(pattern) for pattern in case.answers)
+
+
+def test_the_questions_of_new_docs_are_all_for_testing() -> None:
+    assert {case.half for case in debian_docs.load_cases(debian_docs.NEW)} == {"test"}
 
 
 @pytest.mark.parametrize(
@@ -53,14 +66,15 @@ def test_the_text_of_an_answer_has_no_citations(corpus: shortlist.Corpus) -> Non
     assert "castle:whole" not in plain_text(answer)
 
 
-def test_every_other_title_was_fitted_to(tmp_path: Path) -> None:
-    rows = [{"_id": name, "title": name, "text": name} for name in "abc"]
+def test_titles_are_fitted_to_by_the_rules_or_the_reader_or_unseen(tmp_path: Path) -> None:
+    rows = [{"_id": name, "title": name, "text": name} for name in "abcd"]
     about = {"answerable": False, "paragraph": ""}
-    queries = [{"_id": name, "text": f"What is {name}?", "metadata": about | {"paragraph": name}} for name in "abc"]
+    queries = [{"_id": name, "text": f"What is {name}?", "metadata": about | {"paragraph": name}} for name in "abcd"]
     for name, lines in (("corpus", rows), ("queries", queries)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", "utf-8")
     _, asked = questions(tmp_path)
-    assert [one.is_fitted for one in asked] == [True, False, True]
+    assert [one.group for one in asked] == ["fitted", answers.READER_GROUP, "fitted", "unseen"]
+    assert [one.is_fitted for one in asked] == [True, True, True, False]
 
 
 def test_claims_that_share_a_text_are_in_one_fold(tmp_path: Path) -> None:
@@ -79,3 +93,17 @@ def test_a_claim_is_kept_as_ask_keeps_it(claim: str) -> None:
 def test_a_model_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="fold0"):
         use_model(tmp_path / "fold0.onnx")
+
+
+def test_one_folder_of_documents_is_for_one_set(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        answers.run([Path("debian_docs"), Path("new_docs"), Path("--docs"), tmp_path])
+    assert "one set" in capsys.readouterr().err
+
+
+def test_reliability_compares_confidence_with_the_share_that_is_right(corpus: shortlist.Corpus) -> None:
+    answer = shortlist.ask(corpus, "How wide is the moat of the castle?")
+    right, wrong = (Asked(answer.question, frozenset(["castle"]), (part,), "") for part in ("12 meters", "30 feet"))
+    sure, unsure = replace(answer, confidence=0.92), replace(answer, confidence=0.42)
+    rows = answers.measure_reliability([(right, sure), (wrong, sure), (wrong, unsure)])
+    assert rows == [[0.42, 0.0, 1], [0.92, 0.5, 2]]
