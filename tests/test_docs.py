@@ -16,7 +16,10 @@ from website import reference_pages
 PAGES = (
     "quickstart",
     "concepts",
-    *(f"guides/{name}" for name in ("tools", "skills", "documents", "thresholds", "learning", "embedders", "migrate")),
+    *(
+        f"guides/{name}"
+        for name in ("tools", "skills", "documents", "thresholds", "learning", "embedders", "migrate", "notebooks")
+    ),
 )
 
 
@@ -67,6 +70,7 @@ DATA = (
     "tool_changes.json",
     "claim_words.toml",
     "tokens.json",
+    "pieces.json",
     "LICENSE",
 )  # words of users and attackers
 

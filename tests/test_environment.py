@@ -18,7 +18,9 @@ OTHERS = {
     "__init__.py",
     "cli/completion.py",
     "cli/imports.py",
+    "cli/output.py",
     "cli/terminal/screen.py",
+    "display/progress.py",
     "index/embedders/models.py",
     "install/agent_check.py",
     "install/agents.py",
@@ -26,6 +28,7 @@ OTHERS = {
     "mcp_client/server_config.py",
     "safety/processes.py",
     "server/llm_settings.py",
+    "server/stored_llm.py",
 }
 
 

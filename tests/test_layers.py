@@ -31,6 +31,7 @@ LAYERS: dict[str, int] = {
     "_settings": 0,
     "_telemetry": 0,
     "_text": 0,
+    "display": 0,
     "safety": 0,
     "client": 1,
     "mcp_client": 1,

@@ -22,6 +22,7 @@ from shortlist.results import (
     Hits,
     Selection,
 )
+from tests.display.test_html_tables import tags_of
 
 TEXTS = st.text(max_size=8)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -112,3 +113,93 @@ def test_keys_that_are_not_fields_are_ignored_and_missing_ones_are_errors() -> N
     for kind in (Evidence, Hit, Answer):
         with pytest.raises((TypeError, KeyError)):
             kind.from_dict({"message": "nothing else"})
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def make_hit(id: str, relevance: float | None, text: str = "A text.") -> Hit:
+    return Hit(Passage(id, id, text), 3.25, relevance=relevance)
+
+
+def make_discovery(*ids: str) -> Discovery:
+    hits = Hits([make_hit(id, 0.81) for id in ids], query="moons", mode="auto")
+    results = [Disclosure(id, id, 3.25, "text", "", "whole", {}, "metadata", relevance=0.81) for id in ids]
+    return Discovery("moons", "auto", results, "A reason.", {}, hits)
+
+
+def make_answer(text: str = "Two moons. [m:1] They are small. [m:2]") -> Answer:
+    first = Citation(1, "[m:1]", "m", "1", spans=((0, 3),), places=((11, 16),))
+    second = Citation(2, "[m:2]", "m", "2", places=((16, 21),))
+    claims = [Claim(text[:16], (first,)), Claim(text[17:], (second,))]
+    evidence = [Evidence(number, "m", HOSTILE, str(number), "Two moons are there.", 0.5) for number in (1, 2, 3)]
+    dropped = [Dropped(HOSTILE, "It is not supported.")]
+    return Answer("How many?", text, claims, evidence, False, "", "extract", dropped, confidence=0.8, span=(0, 3))
+
+
+def test_a_repr_is_one_short_line() -> None:
+    hits = Hits([make_hit("a", 0.93), make_hit("b", None)], query="refund " * 40, mode="auto")
+    assert repr(make_discovery("a", "b")) == "Discovery('moons': 2 results, relevance 0.81, high confidence)"
+    assert repr(make_discovery()) == "Discovery('moons': no match, high confidence)"
+    assert repr(hits).startswith("Hits(2 for 'refund refund")
+    assert repr(hits).endswith(", best 'a' 0.93)")
+    assert repr(Hits()) == "Hits(0 for '')"
+    assert repr(hits[1]) == "Hit('b' 3.25: 'A text.')"
+    assert repr(Selection(list(hits), "Two.")) == "Selection(2 hits, best 'a' 0.93)"
+    assert repr(make_answer()) == "Answer('How many?': 'Two moons. [m:1] They are small. [m:2]')"
+    for one in (hits, make_discovery("x\ny" * 500).results[0], make_answer("Two moons. [m:1] " + "Long. " * 900)):
+        assert len(repr(one).replace("x\\ny" * 500, "")) < 250
+
+
+def test_hits_stay_a_list() -> None:
+    hits = Hits([make_hit("a", 0.9), make_hit("b", 0.8)], query="q")
+    assert ([*hits], hits[1:], hits == [*hits], len(hits), bool(Hits())) == (
+        [hits[0], hits[1]],
+        [hits[1]],
+        True,
+        2,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        Hits([make_hit(HOSTILE, None, HOSTILE), make_hit("b", 0.5)], query=HOSTILE, mode=HOSTILE, note=HOSTILE),
+        Selection([make_hit(HOSTILE, 0.5, HOSTILE)], HOSTILE),
+        Selection([], HOSTILE),
+        make_discovery(HOSTILE),
+        make_discovery(),
+        make_answer(),
+        Answer(HOSTILE, HOSTILE, [], [], True, HOSTILE, "gate"),
+    ],
+    ids=lambda shown: type(shown).__name__,
+)
+def test_a_hostile_text_adds_no_html_to_a_notebook(shown: Any) -> None:
+    page = shown._repr_html_()
+    assert set(tags_of(page)) <= {
+        "div",
+        "span",
+        "strong",
+        "table",
+        "tr",
+        "th",
+        "td",
+        "br",
+        "details",
+        "summary",
+        "sup",
+        "mark",
+    }
+
+
+def test_an_answer_in_a_notebook_cites_by_number_and_folds_its_evidence() -> None:
+    page = make_answer()._repr_html_()
+    tags = tags_of(page)
+    assert "[m:1]" not in page
+    assert page.index("moons.") < page.index("[1]") < page.index("They are small.") < page.index("[2]")
+    assert tags.count("sup") == 2
+    assert tags.count("mark") == 2  # what was asked for, and what is quoted from the evidence
+    assert tags.count("details") == 3 + 1 + 1  # passages, those that are not cited, and removed sentences
+    assert ">80%<" in page
+    assert "&lt;script&gt;" in page

@@ -43,3 +43,8 @@ def test_what_moves_the_cursor_or_hides_text_is_replaced() -> None:
 def test_lone_surrogates_are_replaced_and_other_text_stays() -> None:
     assert clean("a\ud800b") == "a?b"
     assert clean("日本語 🚀") == "日本語 🚀"
+
+
+def test_the_closest_of_many_words_is_found() -> None:
+    words = [f"docs/section-{at % 50}/page-{at}.md" for at in range(5000)]
+    assert did_you_mean("docs/section-3/pagee-1203.md", words, most=1) == " Did you mean 'docs/section-3/page-1203.md'?"

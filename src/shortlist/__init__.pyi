@@ -46,7 +46,6 @@ from .errors import ShortlistError as ShortlistError
 from .errors import SourceError as SourceError
 from .index.corpus import Corpus as Corpus
 from .index.corpus import create_corpus as create_corpus
-from .index.corpus import open_corpus as open_corpus
 from .index.embedders.named import load_embedder as load_embedder
 from .index.engines.address import sign_in as sign_in
 from .index.lexical.bm25 import Scoring as Scoring
@@ -54,6 +53,7 @@ from .index.location import delete_corpus as delete_corpus
 from .index.migrate import migrate as migrate
 from .library.build import build as build
 from .library.ingest import ingest as ingest
+from .library.opening import open_corpus as open_corpus
 from .library.registry import register as register
 from .library.registry import registered as registered
 from .library.registry import unregister as unregister

@@ -92,7 +92,8 @@ class JsonClient:
             raise InputError(f"{url!r} is not a valid address: {error}.") from None
         if parsed.scheme not in ("http", "https") or not parsed.host:
             raise InputError(f"{url!r} is not a valid address: it must begin with http:// or https:// and name a host.")
-        self.url, self._fail, self._connect = parsed, fail, connect
+        self._query = parsed.query.decode()  # such as api-version=2024-10-21, which Azure needs with every request
+        self.url, self._fail, self._connect = parsed.copy_with(query=None), fail, connect
         options = {"trust_env": not is_loopback(parsed.host)} | options  # no proxy leads to this machine
         self._client = getattr(self._http, self._kind)(timeout=self._timeout(timeout), **options)
         self.set_key(key)
@@ -104,9 +105,12 @@ class JsonClient:
         self._key = key.strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise InputError(f"The key for {self.url.host} has characters that a request cannot carry.")
-        self._client.headers.pop("Authorization", None)
+        name, value = (
+            ("api-key", self._key) if "api-version=" in self._query else ("Authorization", f"Bearer {self._key}")
+        )
+        self._client.headers.pop(name, None)
         if self._key:
-            self._client.headers["Authorization"] = f"Bearer {self._key}"
+            self._client.headers[name] = value
 
     def error(self, reason: str) -> ShortlistError:
         return self._fail(self.hide(reason))
@@ -118,7 +122,10 @@ class JsonClient:
     def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
         """The response, whatever its status; a body of bytes is sent as lines of JSON, a string as JSON."""
         with self.unavailable():
-            return self._client.request(method, f"{self.url}{path}", **self._options(body, timeout))
+            return self._client.request(method, self._address(path), **self._options(body, timeout))
+
+    def _address(self, path: str) -> str:
+        return f"{self.url}{path}{'?' * bool(self._query)}{self._query}"
 
     def _options(self, body: Any, timeout: float | None) -> dict[str, Any]:
         options: dict[str, Any] = {} if timeout is None else {"timeout": self._timeout(timeout)}
@@ -157,7 +164,7 @@ class JsonClient:
 
     def stream(self, path: str, body: Any, timeout: float | None = None) -> Any:
         """A context manager of the response to a POST, whose body is read as it arrives."""
-        return self._client.stream("POST", f"{self.url}{path}", **self._options(body, timeout))
+        return self._client.stream("POST", self._address(path), **self._options(body, timeout))
 
     @contextlib.contextmanager
     def unavailable(self) -> Iterator[None]:
@@ -182,7 +189,7 @@ class AsyncJsonClient(JsonClient):
     async def request(self, method: str, path: str, body: Any = None, timeout: float | None = None) -> Any:
         """The response, whatever its status."""
         with self.unavailable():
-            return await self._client.request(method, f"{self.url}{path}", **self._options(body, timeout))
+            return await self._client.request(method, self._address(path), **self._options(body, timeout))
 
     async def aclose(self) -> None:
         await self._client.aclose()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from functools import cache
+from types import UnionType
 from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 MAX_DEPTH = 100  # of lists and mappings in a file; deeper ones exceed the stack, also that of compiled parsers
@@ -62,6 +63,8 @@ def from_plain(hint: Any, value: Any) -> Any:
     if hasattr(hint, "from_dict"):
         return hint.from_dict(value)
     kind, inner = get_origin(hint), get_args(hint)
+    if kind is UnionType and type(None) in inner and len(inner) == 2:
+        return from_plain(next(each for each in inner if each is not type(None)), value)
     if kind is tuple and inner[-1] is not ...:
         return tuple(from_plain(each, part) for each, part in zip(inner, value, strict=True))
     if kind in (list, tuple):

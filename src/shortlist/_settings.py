@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -29,6 +30,7 @@ SOURCE = "source_files/tools_list.yaml"
 DEFAULT = "default"
 PROGRAM = "the program"
 LOOPBACK = "127.0.0.1"
+FORMER_KEYS = {"answers.threshold": "answers.min_relevance"}
 
 
 def _check_encoding(name: str) -> str:
@@ -59,9 +61,20 @@ def _read_switch(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
+def _check_relevance(value: Any) -> Any:
+    """A number from 0 to 1, "auto", or None, which is "none" in a variable or an option."""
+    if value in ("auto", "none", None):
+        return None if value == "none" else value
+    with suppress(TypeError, ValueError):
+        if not isinstance(value, bool) and 0 <= float(value) <= 1:
+            return float(value)
+    raise ValueError("must be a number from 0 to 1, auto or none")
+
+
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
 LocalEmbedder = Annotated[str | None, AfterValidator(_check_embedder)]
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
+Relevance = Annotated[float | Literal["auto"] | None, BeforeValidator(_check_relevance)]
 LogLevel = Annotated[
     Literal["critical", "error", "warning", "info", "debug"],
     BeforeValidator(lambda level: level.lower() if isinstance(level, str) else level),
@@ -80,8 +93,9 @@ def setting(
     return Field(default=default, description=help, json_schema_extra=sources, **limits)
 
 
-def _answer_setting(default: Any, help: str, name: str, **limits: Any) -> Any:
-    return setting(default, help, f"SHORTLIST_{name.upper().replace('-', '_')}", f"--{name}", **limits)
+def _answer_setting(default: Any, help: str, name: str, former: str = "", **limits: Any) -> Any:
+    variable = f"SHORTLIST_{name.upper().replace('-', '_')}"
+    return setting(default, help, variable, f"--{name}", former=former, **limits)
 
 
 class Section(BaseModel):
@@ -126,6 +140,7 @@ class ServerSettings(Section):
     allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
     allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")
     allowed_origins: tuple[str, ...] = setting((), "Origins of web pages that may make changes.")
+    uploads: bool = setting(True, "Take files, from which corpora in the data folder are built.")
     corpora: tuple[str, ...] | None = setting(None, "Serve only these corpora and the catalog.", option="--corpus")
 
 
@@ -149,6 +164,7 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
+    build_seconds: float = setting(1800.0, "Time limit of indexing uploaded files.", ge=0.1, le=86_400)
     file_seconds: float = setting(
         ReadLimits().seconds, "Time limit of reading a file.", env.FILE_SECONDS, ge=0.1, le=86_400
     )
@@ -174,8 +190,11 @@ class Answers(Section):
         CHUNK_OVERLAP, "Characters shared by chunks.", "chunk-overlap", ge=0, le=50_000
     )
     top_k: int = _answer_setting(4, "Passages shown to the model.", "top-k", ge=1, le=20)
-    threshold: float | None = _answer_setting(
-        None, "Lowest relevance; default: calibrated, or the built-in threshold.", "threshold", ge=0, le=1
+    min_relevance: Relevance = _answer_setting(
+        "auto",
+        "Lowest relevance of a passage, 0 to 1. auto: the calibrated or built-in threshold; none: whatever matches.",
+        "min-relevance",
+        former="SHORTLIST_THRESHOLD",
     )
     embedder: LocalEmbedder = setting(
         None, "Embedder of a new index: a name or folder. Default: default.", "SHORTLIST_EMBEDDER", min_length=1
@@ -383,14 +402,28 @@ def collect_values(
     keys = keys_of(schema)
     path = find_in_project(FILE) if file is None else Path(file).expanduser()
     has_file = file is not None or (path.exists() and not path.is_dir())
-    in_file = read_file(path, names, keys.sections) if has_file else {}
+    in_file = _rename_keys(read_file(path, names, keys.sections), path) if has_file else {}
     values, origins = dict(in_file), dict.fromkeys(in_file, str(path))
     for variable, key in keys.variables.items():
         if (names is None or key.partition(".")[0] in names) and (text := read_variable(variable, environment)):
             values[key], origins[key] = text, variable
-    for key, value in (given or {}).items():
+    for key, value in _rename_keys(given or {}, PROGRAM).items():
         values[key], origins[key] = value, keys.options.get(key, PROGRAM)
     return Values(values, origins, in_file, path if has_file else None, schema)
+
+
+def _rename_keys(values: Mapping[str, Any], origin: str | Path) -> dict[str, Any]:
+    """The values with the present names of keys, and a warning for each former one. None used to mean the default."""
+    renamed = dict(values)
+    for former, key in FORMER_KEYS.items():
+        if former in renamed:
+            value = renamed.pop(former)
+            if key in renamed:
+                raise InputError(f"{origin}: {former} is set beside {key}. Remove {former}, its former name.")
+            logging.getLogger("shortlist").warning("%s: %s is deprecated. Use %s.", origin, former, key)
+            if value is not None:
+                renamed[key] = value
+    return renamed
 
 
 def read_file(

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from heapq import nlargest
+from itertools import islice, pairwise
+
+MOST_KNOWN, MOST_COMPARED = 100_000, 200  # words that are considered for a suggestion
 
 # Line breaks, tabs, spaces of any width, and joiners between letters of other scripts than ASCII, which need them.
 _SEEN = re.compile("([\n\t]|[\u00a0\u2000-\u200a\u202f\u205f\u3000]|(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))")
@@ -14,8 +18,13 @@ def closest(word: str, known: Iterable[str], most: int) -> list[str]:
     """The known words that look most like this one, case-insensitively."""
     import difflib  # noqa: PLC0415  # only for error messages
 
-    names = {name.casefold(): name for name in known}
-    return [names[each] for each in difflib.get_close_matches(word.casefold(), names, n=most)]
+    folded = word.casefold()
+    names = {name.casefold(): name for name in islice(known, MOST_KNOWN)}
+    candidates: Iterable[str] = names
+    if len(names) > MOST_COMPARED:  # the slow comparison is only for those that share most letter pairs
+        pairs = set(map("".join, pairwise(folded)))
+        candidates = nlargest(MOST_COMPARED, names, key=lambda name: sum(pair in name for pair in pairs))
+    return [names[each] for each in difflib.get_close_matches(folded, candidates, n=most)]
 
 
 def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:

@@ -119,13 +119,14 @@ class Stamp:
     """The version of a file. It follows the documents of the file or, if the file is unchanged, replaces them.
 
     Its documents have this id, or an id that starts with `id#`, and this source. `value` changes with the file; it is
-    empty if that is not certain yet. `skipped` means that the file has no searchable text.
+    empty if that is not certain yet. `skipped` means that the file has no searchable text, for this reason.
     """
 
     id: str
     source: str
     value: str
     skipped: bool = False
+    reason: str = field(default="", compare=False)
 
 
 Stamps = Mapping[str, Stamp]
@@ -173,3 +174,5 @@ class Changes(Plain):
     """Files without searchable text, such as images."""
     changed_ids: tuple[str, ...] = field(default=(), compare=False)
     """Ids of the changed documents."""
+    skipped_files: tuple[Problem, ...] = field(default=(), compare=False)
+    """The files without searchable text, and what each is."""

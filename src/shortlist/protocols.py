@@ -173,13 +173,27 @@ class AsyncStreamingLLM(Protocol):
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of items that are done, and of all items if it is known. See also `report_phase`."""
+ProgressOption = Progress | bool | None
+"""A callback; or whether to show a bar if someone is watching, which is the default (None)."""
 Item = TypeVar("Item")
 
 
+@runtime_checkable
+class Countable(Protocol):
+    """A `Progress` that shows a bar: it takes a unit, such as files, and is called as often as possible."""
+
+    def __call__(self, done: int, total: int | None) -> None: ...
+    def count(self, done: float, total: int | None, unit: str = "") -> None: ...
+    def phase(self, name: str, done: int = 0, total: int | None = None) -> None: ...
+
+
 def track(items: Iterable[Item], progress: Progress | None, total: int | None = None, every: int = 1) -> Iterator[Item]:
-    """Yield the items, and report progress after every n-th and the last one."""
+    """Yield the items, and report progress after every n-th and the last one, to a bar after each."""
     if total is None and isinstance(items, Sized):
         total = len(items)
+    if isinstance(progress, Countable):
+        every = 1
+        progress.count(0, total)
     for done, item in enumerate(items, 1):
         check_canceled()
         yield item
@@ -187,7 +201,7 @@ def track(items: Iterable[Item], progress: Progress | None, total: int | None = 
             progress(done, total)
 
 
-def report_phase(progress: Progress | None, phase: str, done: int, total: int | None) -> None:
+def report_phase(progress: Progress | None, phase: str, done: int = 0, total: int | None = None) -> None:
     """Report a part of the work that counts other items, such as embedding, which counts passages.
 
     It is reported only to a `progress` that has a method `phase(name, done, total)`.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shortlist._plain import Plain
+from shortlist._text import count_of
+from shortlist.display import html_tables
+from shortlist.display.html_tables import Html, badge, bar, card, cut, fold, join, muted, quote, table, whole
 from shortlist.documents import Document, Metadata, Passage
 from shortlist.errors import rename_keyword
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 Mode = Literal["auto", "lexical", "dense", "hybrid"]
 Level = Literal["metadata", "body", "bundled"]
 Confidence = Literal["high", "low"]
-Support = Literal["quoted", "supported", "unsupported"]
+Support = Literal["quoted", "supported", "unchecked", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,45 @@ class Hit(Plain):
         passage = Passage(data["id"], data["name"], data.get("text", ""), **shared)
         return cls(passage, data["score"], data.get("signals", {}), None, data["corpus"], data["relevance"])
 
+    def __repr__(self) -> str:
+        return f"Hit({self.id!r} {_number(self)}: {cut(self.text, _SHORT)!r})"
+
     def brief(self) -> dict[str, Any]:
         """Id, name, score, relevance and corpus."""
         return {name: getattr(self, name) for name in ("id", "name", "score", "relevance", "corpus")}
+
+
+_SHORT = 60  # characters of a text in a `repr`
+
+
+def _number(one: Hit | Disclosure) -> str:
+    """The relevance or, if there is none, the score."""
+    return f"{one.score if one.relevance is None else one.relevance:.2f}"
+
+
+def _draw_number(one: Hit | Disclosure) -> Html | str:
+    return _number(one) if one.relevance is None else bar(one.relevance, _number(one))
+
+
+def _draw_name(one: Hit | Disclosure, text: str, place: str = "") -> Html:
+    """The name, id and place of a document above a text about it."""
+    about = [one.id if one.id != one.name else "", place]
+    beside = muted(" · ".join(filter(None, about)))
+    return join([html_tables.element("strong", cut(one.name)), " ", beside, Html("<br>"), cut(text)])
+
+
+def _draw_hits(hits: Sequence[Hit]) -> Html:
+    corpora = len({hit.corpus for hit in hits}) > 1
+
+    def find_place(hit: Hit) -> str:
+        return " · ".join(filter(None, (hit.corpus if corpora else "", hit.context, hit.locator.removeprefix("whole"))))
+
+    number = "Score" if any(hit.relevance is None for hit in hits) else "Relevance"
+    rows = (
+        (at, _draw_name(hit, hit.text, find_place(hit)), _draw_number(hit), whole(hit.kind))
+        for at, hit in enumerate(hits, 1)
+    )
+    return table(("", "Document", number, "Kind"), rows) if hits else Html("")
 
 
 _OF_THE_PASSAGE = ("kind", "source", "locator", "metadata", "context")
@@ -126,6 +165,15 @@ class Hits(list[Hit]):
         self.query = query
         self.mode = mode
         self.note = note
+
+    def __repr__(self) -> str:
+        best = f", best {self[0].id!r} {_number(self[0])}" if self else ""
+        return f"Hits({len(self)} for {cut(self.query, _SHORT)!r}{best})"
+
+    def _repr_html_(self) -> str:
+        return card(
+            count_of(len(self), "hit"), [_draw_query(self.query), muted(self.mode)], _draw_hits(self), muted(self.note)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"query": self.query, "mode": self.mode, "note": self.note, "hits": [hit.to_dict() for hit in self]}
@@ -189,6 +237,11 @@ def to_raw_score(min_score: Any) -> Any:
 accept_min_score = rename_keyword("min_score", "min_relevance", convert=to_raw_score)
 """Lets a function accept `min_score`, the former name of `min_relevance`."""
 
+accept_threshold = rename_keyword(
+    "threshold", "min_relevance", convert=lambda value: "auto" if value is None else min(max(value, 0.0), 1.0)
+)
+"""Lets `ask` accept `threshold`, the former name of `min_relevance`; it had no limits, and None meant "auto"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection(Plain):
@@ -202,6 +255,14 @@ class Selection(Plain):
     """Why these were selected, or none."""
     signals: Mapping[str, Any] = field(default_factory=dict)
     """The numbers behind the decision."""
+
+    def __repr__(self) -> str:
+        best = f", best {self.selected[0].id!r} {_number(self.selected[0])}" if self.selected else ""
+        return f"Selection({count_of(len(self.selected), 'hit')}{best})"
+
+    def _repr_html_(self) -> str:
+        title = f"{count_of(len(self.selected), 'hit')} selected" if self.selected else "No match"
+        return card(title, [], _draw_hits(self.selected), muted(self.reason))
 
     @property
     def selected_ids(self) -> list[str]:
@@ -253,10 +314,17 @@ class Disclosure(Plain):
     warning: str = ""
     """How such a skill tries to instruct a model against its user."""
 
+    def __repr__(self) -> str:
+        return f"Disclosure({self.id!r} {_number(self)}: {cut(self.body or self.description, _SHORT)!r})"
+
     @property
     def artifact_id(self) -> str:
         """The id, by its name in ir."""
         return self.id
+
+
+def _draw_query(query: str) -> Html:
+    return join([muted("for "), cut(query)]) if query else Html("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +350,25 @@ class Discovery(Plain):
     confidence_reason: str = ""
     """The relevance that the confidence is based on, in words."""
 
+    def __repr__(self) -> str:
+        found = "no match"
+        if self.results:
+            number = "score" if self.results[0].relevance is None else "relevance"
+            found = f"{count_of(len(self.results), 'result')}, {number} {_number(self.results[0])}"
+        return f"Discovery({cut(self.query, _SHORT)!r}: {found}, {self.confidence} confidence)"
+
+    def _repr_html_(self) -> str:
+        title = count_of(len(self.results), "result") if self.results else "No match"
+        color = html_tables.GOOD if self.confidence == "high" else html_tables.DOUBT
+        rows = (
+            (at, _draw_name(one, one.body or one.description, _join_needs(one)), _draw_number(one), whole(one.kind))
+            for at, one in enumerate(self.results, 1)
+        )
+        chosen = table(("", "Document", "Relevance", "Kind"), rows) if self.results else ""
+        others = fold(muted(count_of(len(self.candidates), "candidate")), _draw_hits(self.candidates))
+        facts = [_draw_query(self.query), badge(f"{self.confidence} confidence", color), muted(self.mode)]
+        return card(title, facts, chosen, muted(self.reason), others if self.candidates else "")
+
     @property
     def abstained(self) -> bool:
         """Whether nothing was selected."""
@@ -301,11 +388,15 @@ class Discovery(Plain):
         )
 
 
+def _join_needs(one: Disclosure) -> str:
+    return f"needs {', '.join(one.needs)}" if one.needs else one.locator.removeprefix("whole")
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence(Plain):
     """A passage that an answer may cite."""
 
-    _shown = "number label source locator text score id name context corpus marker warning"
+    _shown = "number label source locator text score id name context corpus marker warning place"
 
     number: int
     """Its number in the answer, from 1."""
@@ -329,6 +420,10 @@ class Evidence(Plain):
     """Name of the corpus."""
     warning: str = ""
     """How it tries to instruct a model or a reader; without a language model such a passage is never quoted."""
+    place: str = ""
+    """Where a person finds it in the source: headings and lines, or the page, row or slide."""
+    locate: Callable[[int, int], str] | None = field(default=None, repr=False, compare=False)
+    """Describes the place of a part of the text, from its start and end."""
 
     @property
     def marker(self) -> str:
@@ -355,6 +450,8 @@ class Citation(Plain):
     """The parts of the evidence that the claim quotes verbatim: start and end of each."""
     places: tuple[tuple[int, int], ...] = ()
     """Where the marker is in the claim: start and end of each."""
+    place: str = ""
+    """Where a person finds in the source what is cited: headings and lines, or the page, row or slide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,11 +463,15 @@ class Claim(Plain):
     citations: tuple[Citation, ...]
     """The evidence that it cites."""
     support: Support = "supported"
-    """Is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words."""
+    """Is "quoted" if the evidence contains it word for word, "supported" if it says the same in other words.
+
+    It is "unchecked" if it is in another language than the evidence, so that words cannot be compared."""
     reason: str = ""
-    """Why it is not supported, or the warning of its evidence."""
+    """Why it is not supported or not checked, or the warning of its evidence."""
     missing: str = ""
     """The part of it that the evidence lacks."""
+    confidence: float = 0.0
+    """The probability, from 0 to 1, that the evidence supports it or, without a language model, that it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +492,7 @@ class Dropped(Plain):
 class Answer(Plain):
     """An answer made of cited claims, or the refusal; with the evidence, the dropped sentences and the usage."""
 
-    _shown = "question text refused reason by sentences evidence dropped usage steps broke_off"
+    _shown = "question text refused reason by sentences evidence dropped usage steps broke_off confidence span cited"
 
     question: str
     """What was asked."""
@@ -415,6 +516,88 @@ class Answer(Plain):
     """Tool calls of the agent: name, arguments, and the error if there was one."""
     broke_off: str = ""
     """Why the reply of a model ended early; the answer then has the sentences verified before."""
+    confidence: float = 0.0
+    """The probability, from 0 to 1, that the answer is right; of a language model, the lowest of its sentences."""
+    span: tuple[int, int] | None = None
+    """The start and end in `text` of the number, date or name that was asked for, if there is one."""
+
+    @property
+    def cited(self) -> list[int]:
+        """The numbers of the evidence that the answer cites, in the order of the citations."""
+        ordered = [
+            citation.number
+            for claim in self.sentences
+            for citation in sorted(claim.citations, key=lambda one: one.places[:1])
+        ]
+        return list(dict.fromkeys(ordered))
+
+    def find_place(self, number: int) -> str:
+        """Where the answer cites this evidence: each place once."""
+        citations = [citation for claim in self.sentences for citation in claim.citations]
+        places = [citation.place for citation in citations if citation.number == number]
+        return "; ".join(filter(None, dict.fromkeys(places)))
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        result = f"refused: {self.reason}" if self.refused else f"{self.text}"
+        return f"Answer({cut(self.question, _SHORT)!r}: {cut(result, 2 * _SHORT)!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [badge("refused", html_tables.BAD)] if self.refused else []
+        if not self.refused and self.confidence:
+            facts = [muted("confidence"), bar(self.confidence, f"{self.confidence:.0%}")]
+        cited = [one for one in self.evidence if any(quoted.number == one.number for quoted in self._citations)]
+        others = [one for one in self.evidence if one not in cited]
+        return card(
+            cut(self.question),
+            facts,
+            html_tables.element("div", self._draw_text(), "font-size:1.1em;margin:.2em 0 .5em;white-space:pre-wrap"),
+            muted(self.reason if self.refused else self.broke_off),
+            join(self._draw_evidence(one) for one in cited),
+            fold(muted(f"{len(others)} more passages"), join(map(self._draw_evidence, others))) if others else "",
+            fold(muted(f"{count_of(len(self.dropped), 'sentence')} removed"), _draw_dropped(self.dropped))
+            if self.dropped
+            else "",
+        )
+
+    @property
+    def _citations(self) -> list[Citation]:
+        return [citation for claim in self.sentences for citation in claim.citations]
+
+    def _draw_text(self) -> Html:
+        """The text with numbers in place of the citation markers, and the span that was asked for marked."""
+        parts, last = list[Html](), 0
+        for start, end, number in self._find_markers():
+            before = start - (self.text[start - 1 : start] == " ")
+            parts += [self._mark_span(last, before), html_tables.element("sup", f"[{number}]", "opacity:.7")]
+            last = end
+        return join([*parts, self._mark_span(last, len(self.text))])
+
+    def _find_markers(self) -> list[tuple[int, int, int]]:
+        """Start and end in the text of each citation marker, and the number of its evidence."""
+        found, at = list[tuple[int, int, int]](), 0
+        for claim in self.sentences:
+            begin = self.text.find(claim.text, at)
+            if begin >= 0:
+                at = begin + len(claim.text)
+                found += [(begin + a, begin + b, one.number) for one in claim.citations for a, b in one.places]
+        return sorted(found)
+
+    def _mark_span(self, start: int, end: int) -> Html:
+        spans = [(self.span[0] - start, self.span[1] - start)] if self.span else []
+        return html_tables.mark(self.text[start:end], [(max(a, 0), b) for a, b in spans if b > 0])
+
+    def _draw_evidence(self, one: Evidence) -> Html:
+        spans = [span for citation in self._citations if citation.number == one.number for span in citation.spans]
+        source = "" if one.source == one.name else one.source
+        place = " · ".join(filter(None, (source, one.context, one.locator.removeprefix("whole"))))
+        head = join(
+            [f"[{one.number}] ", html_tables.element("strong", cut(one.name or one.label)), " ", muted(cut(place)), " "]
+        )
+        return fold(join([head, bar(one.score, f"{one.score:.2f}")]), quote(html_tables.mark(one.text, spans)))
+
+
+def _draw_dropped(dropped: Sequence[Dropped]) -> Html:
+    return join(html_tables.element("div", join([one.text, " ", muted(one.reason)])) for one in dropped)

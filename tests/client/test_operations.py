@@ -64,7 +64,7 @@ def test_ask_streams_evidence_and_text_as_the_library_does(call: Call) -> None:
     evidence: list[shortlist.Evidence] = []
     own_texts: list[str] = []
     answer = call("ask", "handbook", question, k=3, on_text=texts.append, on_evidence=evidence.append)
-    assert answer == shortlist.ask("handbook", question, k=3, threshold=0.3, on_text=own_texts.append)
+    assert answer == shortlist.ask("handbook", question, k=3, min_relevance=0.3, on_text=own_texts.append)
     assert not answer.refused
     assert texts == own_texts
     assert "30 days" in "".join(texts)
@@ -76,7 +76,7 @@ def test_ask_reads_a_follow_up_with_the_history(call: Call) -> None:
     memory = shortlist.Memory()
     memory.add(*history[0])
     answer = call("ask", "handbook", "Are they paid?", history=history)
-    assert answer == shortlist.ask("handbook", "Are they paid?", threshold=0.3, memory=memory)
+    assert answer == shortlist.ask("handbook", "Are they paid?", memory=memory)
 
 
 def test_an_agent_without_a_model_is_an_error_of_the_input(call: Call) -> None:

@@ -112,6 +112,8 @@ INVALID_QUESTIONS: list[dict[str, Any]] = [
     {"k": 0},
     {"k": 21},
     {"threshold": 2},
+    {"min_relevance": 2},
+    {"min_relevance": 0.1, "threshold": 0.1},
     {"llm": "mine"},
     {"history": [{"question": "a", "answer": "b"}] * 51},
     {"history": [{"question": "a", "answer": "x" * 50_001}]},

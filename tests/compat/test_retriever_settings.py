@@ -74,7 +74,7 @@ VARIABLES = {
     "SHORTLIST_CHUNK_SIZE": ("400", 400),
     "SHORTLIST_CHUNK_OVERLAP": ("40", 40),
     "SHORTLIST_TOP_K": ("6", 6),
-    "SHORTLIST_THRESHOLD": ("0.2", 0.2),
+    "SHORTLIST_MIN_RELEVANCE": ("0.2", 0.2),
     "SHORTLIST_EMBEDDER": ("light", "light"),
     "SHORTLIST_INDEX_DIR": ("index", "index"),
     "SHORTLIST_MEMORY_WINDOW_TURNS": ("3", 3),
@@ -88,7 +88,12 @@ VARIABLES = {
 }
 
 
-FORMER = {"BM25S_HOST": "SHORTLIST_HOST", "BM25S_PORT": "SHORTLIST_PORT", "BM25S_LOG_LEVEL": "SHORTLIST_LOG_LEVEL"}
+FORMER = {
+    "BM25S_HOST": "SHORTLIST_HOST",
+    "BM25S_PORT": "SHORTLIST_PORT",
+    "BM25S_LOG_LEVEL": "SHORTLIST_LOG_LEVEL",
+    "SHORTLIST_THRESHOLD": "SHORTLIST_MIN_RELEVANCE",
+}
 
 
 def test_every_variable_sets_a_key(file: Path) -> None:
@@ -105,7 +110,8 @@ def test_a_former_variable_counts_unless_its_present_name_is_set(former: str) ->
     key = KEYS.variables[former]
     settings = load_compat_settings(environment={former: text})
     assert (settings.value(key), settings.origins[key]) == (value, former)
-    other = {"SHORTLIST_HOST": "::1", "SHORTLIST_PORT": "6", "SHORTLIST_LOG_LEVEL": "error"}[present]
+    others = {"SHORTLIST_HOST": "::1", "SHORTLIST_PORT": "6", "SHORTLIST_LOG_LEVEL": "error"}
+    other = others.get(present, "0.3")
     settings = load_compat_settings(environment={present: other, former: text})
     assert (str(settings.value(key)), settings.origins[key]) == (other, present)
 

@@ -76,6 +76,19 @@ def test_a_persisted_floor_is_used_by_discover_until_the_corpus_is_another(shop:
     assert "5 documents, and 20% of it has changed since" in stale.signals["floor"]
 
 
+def test_a_dry_run_reports_the_threshold_that_persisting_stores(shop: Corpus) -> None:
+    cases = IN_SCOPE + OUT_OF_SCOPE
+    dry = calibrate_min_score(shop, cases)
+    assert dry.present is not None
+    assert dry.present != pytest.approx(dry.floor)
+    assert f"until then, the same threshold is {dry.present:.4g}." in dry.says
+    before = [shortlist.discover(shop, case.query, min_relevance=dry.present).abstained for case in cases]
+    stored = calibrate_min_score(shop, cases, persist=True)
+    assert (stored.floor, stored.present) == (dry.floor, None)
+    assert shop.threshold("auto").value == dry.floor
+    assert [shortlist.discover(shop, case.query).abstained for case in cases] == before
+
+
 def test_a_floor_belongs_to_a_mode_and_goes_with_the_embedder() -> None:
     with shortlist.build(SHOP, in_memory=True, embedder="light") as corpus:
         for mode in ("lexical", "dense"):

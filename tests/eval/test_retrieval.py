@@ -146,3 +146,23 @@ def test_reports_about_other_cases_cannot_be_compared(shop: Corpus) -> None:
 def test_a_case_without_a_query_finds_nothing(shop: Corpus) -> None:
     report = evaluate_discovery(shop, [Case("", ("track",)), Case("  ")], mode="lexical")
     assert [one.outcome for one in report.outcomes] == ["retrieval_miss", "abstention_ok"]
+
+
+def test_reports_have_short_reprs_and_tables_with_their_intervals(shop: Corpus) -> None:
+    report, selection = evaluate_discovery(shop, CASES, mode="lexical"), evaluate_selection(shop, CASES, mode="lexical")
+    comparison = compare(report, report)
+    for one in (report, selection, comparison):
+        assert len(repr(one)) < 300
+        assert type(one).__name__ in repr(one)
+    recall = report["recall@10"]
+    assert f"recall@10 {recall:.3f}" in repr(report)
+    assert f"[{recall.low:.3f}, {recall.high:.3f}]" in report._repr_html_()
+    assert selection.f1 is not None
+    assert f"[{selection.f1.low:.3f}, {selection.f1.high:.3f}]" in selection._repr_html_()
+    assert f"{comparison.metrics['mrr'].p_value:.3f}" in comparison._repr_html_()
+
+
+def test_a_query_in_a_report_cannot_add_html(shop: Corpus) -> None:
+    report = evaluate_discovery(shop, [Case("<img src=x> qqq", ("nothing",))], mode="lexical")
+    assert "&lt;img src=x&gt;" in report._repr_html_()
+    assert "<img" not in report._repr_html_()

@@ -9,7 +9,7 @@ import pytest
 
 from shortlist import InputError
 from shortlist.eval import Estimate, paired
-from shortlist.eval.statistics import estimate_means, randomization_p_value
+from shortlist.eval.statistics import Table, estimate_means, randomization_p_value
 
 
 def test_an_estimate_is_a_number_that_knows_its_interval() -> None:
@@ -82,3 +82,12 @@ def test_a_paired_comparison_counts_wins_losses_and_ties() -> None:
     assert found.p_value == 1.0
     with pytest.raises(InputError, match="not on 1 and 2"):
         paired([1.0], [1.0, 0.0])
+
+
+def test_a_table_shows_shares_as_bars_with_intervals_in_a_notebook() -> None:
+    shown = Table([{"mean_size": Estimate(2.5, 2.0, 3.0), "recall": Estimate(0.5, 0.25, 0.75), "k": 3}])._repr_html_()
+    assert shown.count("width:50.0%;height:100%") == 1
+    assert "left:25.0%;width:50.0%" in shown
+    assert "2.500" in shown
+    assert ">mean size<" in shown
+    assert Table()._repr_html_()

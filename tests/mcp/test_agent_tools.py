@@ -256,6 +256,11 @@ def test_a_question_is_answered_from_documents_with_their_sources_or_refused(ser
         assert "28 days" in answer["answer"]
         assert not answer["refused"]
         assert any(source["source"].endswith("leave.md") for source in answer["sources"])
+        assert [source["cited"] for source in answer["sources"]] == sorted(
+            (source["cited"] for source in answer["sources"]), reverse=True
+        )
+        assert answer["sources"][0]["place"]
+        assert 0 <= answer["confidence"] <= 1
         refused = await agent("ask", question="Who painted the Sistine Chapel?", corpus=handbook)
         assert (refused["refused"], refused["answer"]) == (True, REFUSAL)
 

@@ -1,4 +1,4 @@
-"""The code blocks of docs/guides/gateway.md run and print what it shows, and its numbers match the code."""
+"""The code blocks of the guides to the gateway run and print what is shown, and their numbers match the code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ from tests.mcp.test_agent_server import environment
 from tests.pages import read_blocks, read_page
 from tests.server.conftest import Service
 
-DOCUMENT = read_page("guides/gateway.md")
+GUIDE = read_page("guides/gateway.md")
+DOCUMENT = GUIDE + read_page("guides/gateway-details.md")
 BLOCKS = read_blocks(DOCUMENT)
 PROSE = " ".join(DOCUMENT.split())
 
@@ -46,7 +47,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = (json.loads(block) for language, block in BLOCKS if language == "json")
-    ours, theirs, chosen, remote, client, example, redacting, holding = given
+    ours, theirs, chosen, remote, example, holding, client, redacting = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
@@ -144,4 +145,4 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert f"has more than {tool_changes.LONGEST_VALUE} characters" in PROSE
     assert f"with more than {tool_changes.MOST_TITLE_WORDS} words" in PROSE
     assert f"with a description of up to {tool_changes.LONGEST_DESCRIPTION} characters" in PROSE
-    assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", DOCUMENT, re.M)
+    assert [f"`{definition['name']}`" for definition in DEFINITIONS] == re.findall(r"^\| (`\w+`) \|", GUIDE, re.M)

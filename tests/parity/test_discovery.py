@@ -535,7 +535,7 @@ def test_e6_discover_has_one_default_everywhere(query: str, capsys: pytest.Captu
 
 def test_e6_without_a_threshold_discover_never_abstains_while_there_is_a_match() -> None:
     with build(TOOLS, in_memory=True, embedder="none") as corpus:
-        corpus.set_threshold("auto", 1000.0)
+        corpus.set_threshold("auto", 1.0)
         assert discover(corpus, "deploy zxqv").abstained
         assert discover(corpus, "deploy zxqv", min_score=None).results[0].id == "deploy"  # type: ignore[call-arg]
         assert discover(corpus, "zxqv", min_score=None).abstained  # type: ignore[call-arg]

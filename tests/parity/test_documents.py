@@ -349,7 +349,7 @@ def test_b10_sources_have_their_relevance_to_the_question_and_no_tool_is_one(tmp
         ("get_neighbors", {"source": "report.txt", "locator": "whole;offset=0"}),
     ]
     question = "Which paragraph tells about topic 40?"
-    answer, _ = agent(tmp_path, question, calls, REFUSAL, k=1, threshold=2.0)
+    answer, _ = agent(tmp_path, question, calls, REFUSAL, k=1, min_relevance=1.0)
     corpus, _ = ingest(tmp_path / "docs", path=tmp_path / "index")
     with open_states([corpus]) as states:
         expected = {(hit.source, hit.locator): hit.score for hit in gather(states, question, 50, -1.0).hits}

@@ -419,3 +419,11 @@ def test_a_discovery_says_how_sure_it_is_and_why(light: Corpus) -> None:
     assert (nothing.confidence, nothing.confidence_reason) == ("high", "No document matches.")
     data = unsure.to_dict()
     assert (data["confidence"], data["confidence_reason"]) == ("low", unsure.confidence_reason)
+
+
+@pytest.mark.parametrize(("query", "named"), [("write poems in the rain", True), ("order a pizza", False)])
+def test_the_closest_match_is_suggested_by_name_only_if_it_is_somewhat_relevant(query: str, named: bool) -> None:
+    tools = {"write_file": "Write a text to a file on disk.", "send_mail": "Send an e-mail to a person."}
+    signals = discover(build(tools, in_memory=True, embedder="default"), query).signals
+    assert (signals["near_misses"][0]["relevance"] >= 0.1) is named
+    assert any("by name" in advice for advice in signals["try"]) is named

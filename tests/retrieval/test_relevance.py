@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -54,8 +55,8 @@ def test_relevance_grows_with_the_blend_and_falls_with_the_distance_from_the_bes
     assert query.of(0.5) == probability(-2.0 + 1.0 + 1.0)
     assert query.of(0.4) == pytest.approx(probability(-1.0))
     assert query.of(0.6) == pytest.approx(probability(1.0))  # with what was learned
-    assert query._replace(dense=-0.3).of(0.5) == probability(-2.0 + 1.0)
-    assert query._replace(slope=2.0, shift=-0.1).of(0.5) == pytest.approx(probability(-0.1))
+    assert replace(query, dense=-0.3).of(0.5) == probability(-2.0 + 1.0)
+    assert replace(query, slope=2.0, shift=-0.1).of(0.5) == pytest.approx(probability(-0.1))
     assert list(map(probability, (0.0, -1000.0, 1000.0))) == pytest.approx([0.5, 0.0, 1.0], abs=1e-12)
     assert [log_odds(probability(odds)) for odds in (-20.0, 0.0, 3.5)] == pytest.approx([-20.0, 0.0, 3.5])
 
@@ -63,7 +64,7 @@ def test_relevance_grows_with_the_blend_and_falls_with_the_distance_from_the_bes
 def test_a_document_that_the_query_identifies_is_a_perfect_match_and_ahead_of_all_others() -> None:
     for fitted in FITTED_WEIGHTS.values():
         query = QueryRelevance(fitted.relevance, best=0.5, dense=0.25, names_other_service=False)
-        perfect = query._replace(best=1.0, dense=1.0)
+        perfect = replace(query, best=1.0, dense=1.0)
         assert query.of(query.total(0.0, is_named=True)) == pytest.approx(perfect.of(1.0))
         assert query.total(0.7, is_named=True) > query.total(0.5, is_named=True) > query.total(0.7, is_named=False)
 
@@ -112,6 +113,8 @@ def test_keywords_weigh_more_in_longer_queries_up_to_a_limit() -> None:
 def test_the_weights_are_those_of_the_embedder() -> None:
     assert weights_for("mine") is weights_for("yours")
     assert len({id(weights_for(name)) for name in ("mine", "wordllama-256", "tools#12345678")}) == 3
+    for name in ("tools-of-mine", "toolset", "wordllama-1024", "my-tools"):
+        assert weights_for(name) is weights_for("mine")
 
 
 def test_with_such_an_embedder_a_query_of_unknown_words_is_not_served() -> None:

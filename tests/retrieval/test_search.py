@@ -153,9 +153,12 @@ def test_an_entry_that_cannot_be_searched_is_an_error_that_names_it() -> None:
         search(cast(Any, {"x": "apple", "y": 5}), "apple", mode="lexical")
 
 
-@pytest.mark.parametrize("name", ["no-such-corpus", Path("no/such/folder")])
-def test_a_corpus_that_is_not_there_is_an_error_that_says_how_to_build_it(name: str | Path) -> None:
-    with pytest.raises(CorpusNotFound, match=r"Build it first: shortlist\.build"):
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("no-such-corpus", r"Build it first: shortlist\.build"), (Path("no/such/folder"), "Check the path")],
+)
+def test_a_corpus_that_is_not_there_is_an_error_that_says_what_to_do(name: str | Path, advice: str) -> None:
+    with pytest.raises(CorpusNotFound, match=advice):
         search(name, "pear")
 
 

@@ -18,6 +18,7 @@ from shortlist import (
     InputError,
     Passage,
     Selection,
+    build,
     discover,
     make_llm_selector,
     register_strategy,
@@ -123,6 +124,12 @@ def test_a_best_score_below_the_floor_abstains_in_every_strategy(strategy: str) 
     selection = select(hits_of(0.39, 0.38), strategy, min_score=0.4)
     assert selection.abstained
     assert selection.reason == "The best score, 0.39 (name0), is below the threshold of 0.4."
+
+
+def test_a_relevance_that_rounds_to_the_threshold_has_more_digits() -> None:
+    hit = replace(hits_of(0.2584)[0], relevance=0.2584)
+    assert "relevance, 0.2584 (name0)" in selecting.explain_relevance(hit, 0.26)
+    assert "relevance, 0.26 (name0)" in selecting.explain_relevance(hit, 0.27)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -414,6 +421,32 @@ def test_a_rule_that_is_relative_does_not_depend_on_the_scale(scores: list[float
         one = select(hits_of(*scores), strategy, rel=0.9170001, gap_ratio=0.5170001)
         other = select(hits_of(*(score * scale for score in scores)), strategy, rel=0.9170001, gap_ratio=0.5170001)
         assert kept(one) == kept(other)
+
+
+# The mode "auto"
+
+
+def test_rules_of_scores_compare_the_relevances_that_auto_shows_and_adaptive_compares_odds() -> None:
+    near_one = [replace(hit, relevance=hit.score) for hit in hits_of(0.99, 0.91, 0.5, 0.2)]
+    assert kept(select(near_one, "rel_threshold", max_k=9)) == ["h0", "h1"]
+    assert kept(select(near_one, "conservative", max_k=9)) == ["h0", "h1"]
+    assert kept(select(near_one, "score_gap", max_k=9)) == ["h0", "h1", "h2"]
+    assert kept(select(near_one, "adaptive")) == ["h0"]
+    low = [replace(hit, relevance=hit.score) for hit in hits_of(0.3, 0.25, 0.1)]
+    assert kept(select(low, "rel_threshold", max_k=9)) == ["h0"]
+    assert kept(select(low, "adaptive")) == ["h0", "h1"]
+    shares = softmax([hit.score for hit in near_one], 0.5)
+    expected = [hit.id for hit, share in zip(near_one, shares, strict=True) if share >= 0.2]
+    assert kept(select(near_one, "softmax", max_k=9, cutoff=20.0)) == expected == ["h0", "h1"]
+
+
+@pytest.mark.parametrize("strategy", ["rel_threshold", "score_gap", "softmax"])
+def test_in_auto_the_best_relevance_is_what_the_rule_of_discover_starts_from(strategy: str) -> None:
+    documents = {"tea": "brew green tea", "coffee": "brew black coffee", "desk": "book a desk for a day"}
+    with build(documents, in_memory=True, embedder="none") as corpus:
+        found = discover(corpus, "brew green tea", strategy=strategy, min_relevance=None)
+    assert found.signals["top_score"] == found.signals["relevance"] == found.candidates[0].relevance
+    assert found.signals["line"] is None or found.signals["line"] < found.signals["top_score"]
 
 
 # A language model

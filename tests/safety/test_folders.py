@@ -22,7 +22,7 @@ from shortlist.install.agent_config import AgentConfig
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp_client.config_files import PROJECT_FILES, ConfigurationFile, pending_files
 from shortlist.server.llm_settings import load_llm_settings
-from shortlist.sources.folder import count_files
+from shortlist.sources.folder import measure_folder
 from tests.safety.bounded import REASONS, UNSAFE, bounded
 from tests.sources.samples import write
 
@@ -72,7 +72,7 @@ def test_links_that_leave_the_folder_are_reported_and_links_inside_are_read(root
     ]  # fmt: skip
     left = f"It is a link that leaves {root}."
     assert reasons(items) == dict.fromkeys(["chain.md", "folder", "out.md", "passwords.md"], left)
-    assert count_files(root) == 3
+    assert measure_folder(root)[0] == 3
     assert set(reasons(CorpusSource.from_md_reports(root))) == {"chain.md", "out.md", "passwords.md"}
 
 

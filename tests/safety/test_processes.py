@@ -41,6 +41,9 @@ STARTERS = {
     ("server/run.py", "sys.executable"),
     ("server/search_workers.py", "asyncio.create_subprocess_exec"),
     ("install/plans.py", "sys.executable"),  # only written into a configuration
+    ("index/text/code_process.py", "subprocess.Popen"),
+    ("index/text/code_process.py", "sys.executable"),
+    ("sources/formats/ocr.py", "subprocess.Popen"),  # Tesseract, with fixed arguments
     ("sources/parser_process.py", "subprocess.Popen"),
     ("sources/parser_process.py", "subprocess.run"),  # ps
     ("sources/parser_process.py", "sys.executable"),

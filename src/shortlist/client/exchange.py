@@ -40,6 +40,7 @@ BY_TYPE: dict[str, type[ShortlistError]] = {
     "embedder-error": EmbedderError,
     "missing-extra": EmbedderError,
     "engine-error": EngineError,
+    "llm-error": LLMError,
     "registry-damaged": RegistryDamaged,
     "source-error": SourceError,
 }

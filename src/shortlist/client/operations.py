@@ -22,6 +22,7 @@ from shortlist.results import (
     Mode,
     RawScore,
     accept_min_score,
+    accept_threshold,
 )
 
 Filter = Mapping[str, Any]
@@ -110,13 +111,15 @@ def disclose(
     return _rebuild(lambda found: [Disclosure.from_dict(item) for item in found["documents"]], data)
 
 
+@accept_threshold
 def ask(
     corpus: str,
     question: str,
     *,
     agent: bool = False,
+    extractive: bool = False,
     k: int | None = None,
-    threshold: float | None = None,
+    min_relevance: MinRelevance = "auto",
     filter: Filter | None = None,
     history: Iterable[tuple[str, str]] = (),
     on_text: OnText | None = None,
@@ -126,6 +129,7 @@ def ask(
 ) -> Steps[Answer]:
     """Answer a question from a corpus alone, with the language model of the service if it has one.
 
+    With `extractive`, the answer is made of sentences of the documents, also if the service has a model.
     `on_text` is called with each piece of the answer once it is verified, `on_evidence` with each passage that is
     shown, `on_step` with each tool call of an `agent`. `history` has earlier questions with their answers.
     """
@@ -138,7 +142,8 @@ def ask(
         elif event == "step" and on_step:
             on_step(data)
 
-    body = _given(question=question, agent=agent, k=k, threshold=threshold, filter=filter)
+    body = _given(question=question, agent=agent, k=k, filter=filter) | _threshold(min_relevance)
+    body |= {"extractive": True} if extractive else {}
     body["history"] = [{"question": earlier, "answer": answer} for earlier, answer in history]
     return _rebuild(Answer.from_dict, (yield from _stream(corpus, "ask", body, receive, timeout)))
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from shortlist._plain import Plain
 from shortlist._text import count_of
+from shortlist.display.html_tables import badge, bar, card, muted, table
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case, validate_cases
 from shortlist.eval.reader import open_one, open_reader
 from shortlist.eval.statistics import SEED, Table
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import Filter, Mode
 from shortlist.retrieval.options import SearchOptions, combine_options
 from shortlist.retrieval.relevance import STORED, UNCHANGED, calibration_of, log_odds, probability
@@ -43,8 +44,8 @@ class Calibration(Plain):
     """
 
     _shown = (
-        "corpus mode floor sensitivity specificity youden_j auroc held_out in_scope out_of_scope not_retrieved "
-        "persisted says"
+        "corpus mode floor present sensitivity specificity youden_j auroc held_out in_scope out_of_scope "
+        "not_retrieved persisted says"
     )
 
     corpus: str
@@ -60,6 +61,7 @@ class Calibration(Plain):
     out_of_scope: Sequence[float] = field(repr=False)
     not_retrieved: int = 0
     floors: Sequence[float] = field(default=(), repr=False)  # all thresholds that were tried
+    present: float | None = None  # in "auto": this threshold as long as it is not persisted, on the scale of now
 
     @property
     def says(self) -> str:
@@ -69,6 +71,10 @@ class Calibration(Plain):
             f"Below {self.floor:.4g} nothing fits: {lost:.0%} of the queries with an expected result get none, "
             f"{passed:.0%} of those without one get some."
         ]
+        if self.present is not None:
+            parts.append(
+                f"Persisting it also recalibrates relevance: until then, the same threshold is {self.present:.4g}."
+            )
         if self.not_retrieved:
             parts.append(f"Left out: {count_of(self.not_retrieved, 'case')} whose expected results were not retrieved.")
         if self.held_out is None:
@@ -83,6 +89,21 @@ class Calibration(Plain):
                 "the descriptions, or add cases."
             )
         return " ".join(parts)
+
+    def __repr__(self) -> str:
+        return f"Calibration({self.corpus!r}, {self.mode}: threshold {self.floor:.4g}, Youden's J {self.youden_j:.3f})"
+
+    def _repr_html_(self) -> str:
+        measured = {"sensitivity": self.sensitivity, "specificity": self.specificity, "AUROC": self.auroc}
+        others = self.held_out or {}
+        rows = [
+            (name, bar(value, f"{value:.3f}"), bar(others[name], f"{others[name]:.3f}") if name in others else "-")
+            for name, value in measured.items()
+        ]
+        facts = [muted(f"{self.corpus}, {self.mode}"), badge("saved" if self.persisted else "not saved")]
+        counts = f"{count_of(len(self.in_scope), 'case')} with an expected result, {len(self.out_of_scope)} without"
+        measures = table(("Measure", "These cases", "Held out"), rows)
+        return card(f"Threshold {self.floor:.4g}", facts, measures, muted(counts), self.says)
 
     def table(self) -> Table:
         """One row for each threshold that was tried."""
@@ -103,14 +124,15 @@ def calibrate_min_score(
     floor_grid: Sequence[float] | None = None,
     persist: bool = False,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Calibration:
     """The threshold that maximizes Youden's J over the cases; `persist` saves it for min_relevance="auto".
 
     A threshold belongs to a corpus with its embedder and to a mode. It is midway between two scores, of ties in the
     widest gap; or the lowest of the best in `floor_grid`. Expected ids that the corpus does not have are an error.
-    `options` are `mode`, `k` and `filter` in one object.
+    In "auto" the scores are relevances as they will be with this calibration, also without `persist`; `present` is the
+    threshold as long as it is not persisted. `options` are `mode`, `k` and `filter` in one object.
     """
     options = combine_options(options, mode=mode, k=k, filter=filter)
     mode, k, filter = options.mode, options.k, options.filter
@@ -134,7 +156,7 @@ def calibrate_min_score(
             if best and best.relevance is not None:
                 judgments.append((best.relevance, best.id in case.gold))
     calibrated = fit_relevance(judgments, before := calibration_of(only.config, mode))
-    if persist and mode == "auto":  # the threshold is one of the relevances that follow
+    if mode == "auto":  # the threshold is one of the relevances that follow
         scores = {
             kind: [_recalibrate(value, before, calibrated) for value in values] for kind, values in scores.items()
         }
@@ -156,6 +178,7 @@ def calibrate_min_score(
         in_scope=inside.tolist(),
         out_of_scope=outside.tolist(),
         not_retrieved=not_retrieved,
+        present=_recalibrate(floor, calibrated, before) if mode == "auto" and not persist else None,
         floors=(_midpoints(inside, outside) if grid is None else grid).tolist(),
     )
     if persist:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from shortlist._plain import Plain
+from shortlist._text import count_of
+from shortlist.display.progress import show_progress
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
@@ -16,7 +18,7 @@ from shortlist.eval.statistics import SEED, Estimate, Table, estimate_mean
 from shortlist.index.corpus import create_corpus
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.library.opening import Searchable, open_corpora
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.sources import CorpusSource, documents_of
@@ -49,6 +51,13 @@ class Curve(Plain):
     k: int
     points: Sequence[CurvePoint]
 
+    def __repr__(self) -> str:
+        ends = f", accuracy {self.points[0].accuracy:.3f} to {self.points[-1].accuracy:.3f}" if self.points else ""
+        return f"Curve({self.mode}: {count_of(len(self.points), 'size')}{ends})"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
     def table(self) -> Table:
         """One row for each size."""
         return Table({name: getattr(one, name) for name in ("size", "questions", *MEASURES)} for one in self.points)
@@ -67,7 +76,7 @@ def distractor_robustness_curve(
     embedder: EmbedderSpec = None,
     repeats: int = REPEATS,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
 ) -> Curve:
@@ -86,23 +95,24 @@ def distractor_robustness_curve(
     steps = _choose_sizes(sizes, len(documents), min(len(case.gold) for case in in_scope))
     embedder = next(each for each in (embedder, own_embedder, "default") if each is not None)
     rows: dict[int, dict[str, list[float]]] = {size: {name: [] for name in MEASURES} for size in steps}
-    for repeat in range(repeats):
-        drawn = random.Random(f"{seed} {repeat}")
-        gold, queries = _draw(in_scope, steps[0], drawn)
-        queries += drawn.sample(out_of_scope, min(len(out_of_scope), len(queries)))
-        others = sorted(documents.keys() - gold)
-        drawn.shuffle(others)
-        with create_corpus(in_memory=True, embedder="none" if mode == "lexical" else embedder) as corpus:
-            corpus.add(documents[id] for id in sorted(gold))
-            for step, size in enumerate(steps, 1):
-                corpus.add(documents[id] for id in others[len(corpus) - len(gold) : size - len(gold)])
-                with open_reader(corpus, mode, options.filter) as reader:
-                    for case, found in reader.run(queries, k):
-                        selected = [hit.id for hit in found.choose(options).selected]
-                        for name, value in _measure(case, found, k, selected).items():
-                            rows[size][name].append(float(value))
-                if progress:
-                    progress(repeat * len(steps) + step, repeats * len(steps))
+    with show_progress(progress, "adding distractors", "catalogs") as report:
+        for repeat in range(repeats):
+            drawn = random.Random(f"{seed} {repeat}")
+            gold, queries = _draw(in_scope, steps[0], drawn)
+            queries += drawn.sample(out_of_scope, min(len(out_of_scope), len(queries)))
+            others = sorted(documents.keys() - gold)
+            drawn.shuffle(others)
+            with create_corpus(in_memory=True, embedder="none" if mode == "lexical" else embedder) as corpus:
+                corpus.add(documents[id] for id in sorted(gold))
+                for step, size in enumerate(steps, 1):
+                    corpus.add(documents[id] for id in others[len(corpus) - len(gold) : size - len(gold)])
+                    with open_reader(corpus, mode, options.filter) as reader:
+                        for case, found in reader.run(queries, k):
+                            selected = [hit.id for hit in found.choose(options).selected]
+                            for name, value in _measure(case, found, k, selected).items():
+                                rows[size][name].append(float(value))
+                    if report:
+                        report(repeat * len(steps) + step, repeats * len(steps))
     points = []
     for size, columns in rows.items():
         means: dict[str, Any] = {name: estimate_mean(values, seed=seed) for name, values in columns.items()}

@@ -11,7 +11,8 @@ from shortlist._limits import check_length
 from shortlist._plain import Plain
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
-from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.corpus import Corpus
+from shortlist.index.text.analyzers import Analyzer, get_analyzer
 from shortlist.library.opening import Searchable
 from shortlist.results import Filter, Hit, MinRelevance, Mode, Selection, Selector, accept_min_score
 from shortlist.retrieval.corpus_hits import CorpusHits
@@ -97,13 +98,17 @@ class Explanation(Plain):
         return f"Its relevance is {self.relevance:.2f}; its log odds are made of {made_of}."
 
 
+def _bind_analyzer(corpus: Corpus) -> Analyzer:
+    return get_analyzer(corpus.config.analyzer).bind(corpus.languages())
+
+
 class Explainer:
     """Explains cases; the terms of documents and words are cached."""
 
     def __init__(self, reader: Reader, known: set[str]) -> None:
         self._reader = reader
         self._known = known  # ids of all documents
-        self._analyzers = {get_analyzer(corpus.config.analyzer) for corpus in reader.corpora}
+        self._analyzers = {_bind_analyzer(corpus) for corpus in reader.corpora}
         self._document_terms = cache(self._read_terms)
         self._is_indexed = cache(self._occurs)
 
@@ -151,7 +156,7 @@ class Explainer:
         for corpus in self._reader.corpora:
             if document := corpus.get(id):
                 text = "\n".join((document.title, *document.keywords, document.content))
-                terms.update(get_analyzer(corpus.config.analyzer).terms(text))
+                terms.update(_bind_analyzer(corpus).terms(text))
         return frozenset(terms)
 
     def _occurs(self, word: str) -> bool:

@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from shortlist._plain import Plain, to_plain
+from shortlist.display.progress import show_progress
 from shortlist.documents import Document
 from shortlist.errors import InputError, ShortlistError
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import open_one
 from shortlist.eval.statistics import SEED
 from shortlist.index.corpus import Corpus
-from shortlist.index.text.analyzers import STOP_WORDS, get_analyzer, name_words, subwords, words
+from shortlist.index.text.analyzers import get_analyzer, name_words, words
+from shortlist.index.text.languages import detect_language, is_stop_word
+from shortlist.index.text.word_parts import subwords
 from shortlist.library.opening import Searchable
-from shortlist.protocols import LLM, Progress, track
+from shortlist.protocols import LLM, ProgressOption, track
 from shortlist.retrieval.search import search
 from shortlist.retrieval.select import as_prompt_function
 
@@ -88,7 +91,7 @@ def generate_cases(
     verify: bool = True,
     workers: int = WORKERS,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
 ) -> Generated:
     """About `n` cases with gold, and `out_of_scope` times `n` to which nothing applies, written by a model.
 
@@ -111,7 +114,7 @@ def generate_abstention_cases(
     verify: bool = True,
     workers: int = WORKERS,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
 ) -> Generated:
     """About `n` cases to which nothing in the corpus applies; the keywords are those of `generate_cases`."""
     if n < 1:
@@ -131,7 +134,7 @@ def build_eval_set(
     verify: bool = True,
     workers: int = WORKERS,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
 ) -> list[Case]:
     """Cases about the whole corpus, ready to save: `k` for every document, and some to which nothing applies.
 
@@ -212,7 +215,7 @@ def mask_name(document: Document) -> str:
     text = _describe(document)
     for name in sorted({document.title, document.id}, key=len, reverse=True):
         parts = name_words(name)
-        if _is_one_letter(parts) or (len(parts) == 1 and parts[0] in STOP_WORDS):
+        if _is_one_letter(parts) or (len(parts) == 1 and is_stop_word(parts[0], text)):
             continue
         pattern = r"[\W_]*".join(map(re.escape, parts))
         text = re.sub(rf"(?<![^\W_]){pattern}(?![^\W_])", MASK, text, flags=re.IGNORECASE)
@@ -230,11 +233,11 @@ def _generate(
     mask_names: bool = True,
     verify: bool = True,
     workers: int = WORKERS,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
 ) -> Generated:
     ask = as_prompt_function(llm)
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        replies = list(track(pool.map(partial(_request_queries, ask), requests), progress, len(requests)))
+    with ThreadPoolExecutor(max(1, workers)) as pool, show_progress(progress, "generating cases", "requests") as report:
+        replies = list(track(pool.map(partial(_request_queries, ask), requests), report, len(requests)))
     cases: list[Case] = []
     dropped: list[DroppedCase] = []
     seen: list[frozenset[str]] = []
@@ -249,7 +252,7 @@ def _generate(
             if problem:
                 dropped.append(DroppedCase(problem[0], query, "".join(gold), problem[1]))
             else:
-                seen.append(frozenset(get_analyzer().terms(query)))
+                seen.append(frozenset(_read_terms(query)))
                 cases.append(Case(query, gold))
     failures = [one.detail for one in dropped if one.reason == "failed"]
     if failures and not cases:
@@ -282,6 +285,11 @@ def _find_list(text: str) -> list[Any] | None:
     return None
 
 
+def _read_terms(text: str) -> list[str]:
+    """The terms of a text in its language."""
+    return get_analyzer().bind((detect_language(text),)).terms(text)
+
+
 def _find_problem(
     query: str, document: Document | None, seen: Sequence[frozenset[str]], mask_names: bool
 ) -> tuple[str, str] | None:
@@ -289,7 +297,7 @@ def _find_problem(
         return "leak", f"it contains the name {name!r}"
     if document and (run := find_copied_run(query, document.content)):
         return "copied", f"it copies {run!r}"
-    terms = frozenset(get_analyzer().terms(query))
+    terms = frozenset(_read_terms(query))
     if not terms:
         return "unreadable", "it contains no word to search for"
     if any(len(terms & other) >= SAME * len(terms | other) for other in seen):
@@ -302,10 +310,10 @@ def find_leaked_name(query: str, document: Document) -> str:
 
     A name of one word that is also in the description is not a leak, nor is a name of one letter.
     """
-    stems = get_analyzer().terms
+    stems = get_analyzer().bind((detect_language(query),)).terms
     asked = set(stems(" ".join(name_words(query))))
     for name in dict.fromkeys((document.title, document.id)):
-        parts = [word for word in name_words(name) if word not in STOP_WORDS]
+        parts = [word for word in name_words(name) if not is_stop_word(word, query)]
         is_common = len(parts) == 1 and parts[0] in name_words(document.content)
         if not is_common and not _is_one_letter(parts) and asked.issuperset(stems(" ".join(parts))):
             return name

@@ -10,11 +10,13 @@ from typing import Any
 
 from shortlist._plain import Plain
 from shortlist._text import count_of
+from shortlist.display.progress import show_progress
 from shortlist.documents import Document
 from shortlist.eval.reader import Reader, open_one, open_reader
 from shortlist.index.text.analyzers import get_analyzer, name_words
+from shortlist.index.text.languages import detect_language
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress, track
+from shortlist.protocols import ProgressOption, track
 from shortlist.results import Hit, Hits
 from shortlist.safety.prompt_injection import find_invisible, find_mixed_scripts, find_orders, reveal_text
 
@@ -73,7 +75,7 @@ class LintReport(Plain):
         return Plain.to_dict(self) | {"errors": errors, "warnings": len(self.findings) - errors, "counts": counts}
 
 
-def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = None) -> LintReport:
+def lint_corpus(corpus: Searchable, *, k: int = K, progress: ProgressOption = None) -> LintReport:
     """Check every document of a catalog: is it described, honest, distinct, and found by its own words?
 
     A document is searched for by its description and by its name, and must be in the top `k`. Two documents are twins
@@ -85,8 +87,8 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
     findings = [finding for document in documents for finding in _check_text(document)]
     findings += _check_names(documents)
     twins: set[tuple[str, str]] = set()
-    with open_reader(catalog, "auto") as reader:
-        for document in track(documents, progress):
+    with open_reader(catalog, "auto") as reader, show_progress(progress, f"checking {catalog.name}") as report:
+        for document in track(documents, report):
             findings += _check_retrieval(reader, document, k, twins)
     findings += _group_twins(twins)
     rules = list(RULES)
@@ -97,7 +99,8 @@ def lint_corpus(corpus: Searchable, *, k: int = K, progress: Progress | None = N
 def _check_text(document: Document) -> Iterator[Finding]:
     ids = (document.id,)
     text = document.content.strip()
-    count = max(len(get_analyzer().words(text)), len(get_analyzer().terms(text)))  # words, or pairs of CJK characters
+    analyzer = get_analyzer().bind((detect_language(text),))
+    count = max(len(analyzer.words(text)), len(analyzer.terms(text)))  # words, or pairs of characters
     description = str(document.metadata.get("description") or text)
     if not count:
         yield Finding("empty", ids, f"{document.name} has no description.")

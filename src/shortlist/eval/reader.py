@@ -11,13 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from shortlist._limits import check_length
+from shortlist.display.progress import show_progress
 from shortlist.documents import Passage
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
-from shortlist.protocols import Progress, track
+from shortlist.protocols import ProgressOption, track
 from shortlist.results import Hits, MinRelevance, Mode, Selection
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve_from_state
 from shortlist.retrieval.discover import choose, describe_threshold
@@ -72,14 +73,15 @@ class Reader:
         ]
         return Retrieved(query, self._mode, found)
 
-    def run(self, cases: Sequence[Case], k: int, progress: Progress | None = None) -> Iterator[tuple[Case, Retrieved]]:
+    def run(self, cases: Sequence[Case], k: int, progress: ProgressOption = None) -> Iterator[tuple[Case, Retrieved]]:
         """Each case with what is retrieved for it."""
         if not cases:
             raise InputError("There are no cases to evaluate.")
         for case in cases:
             check_length(case.query)
-        for case in track(cases, progress):
-            yield case, self.retrieve(case.query, k)
+        with show_progress(progress, "evaluating", "cases") as report:
+            for case in track(cases, report):
+                yield case, self.retrieve(case.query, k)
 
     def describe_thresholds(self, min_relevance: MinRelevance) -> str:
         """What a hit must reach: one text if it is the same for all corpora."""

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any, Unpack
 
 from shortlist._plain import Plain, to_plain
+from shortlist._text import count_of
+from shortlist.display.html_tables import card, cut, fold, muted, table
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.explain import Explainer, Explanation
@@ -21,11 +23,13 @@ from shortlist.eval.statistics import (
     SEED,
     Estimate,
     Paired,
+    draw_estimate,
+    draw_estimates,
     estimate_means,
     paired,
 )
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import Filter, Hit, MinRelevance, Mode, Selection, Selector, accept_min_score
 from shortlist.retrieval.options import (
     STRATEGY,
@@ -38,6 +42,7 @@ from shortlist.retrieval.options import (
 
 DEPTH = 1000  # hits among which an expected result is looked for below the top k, as in the runs of trec_eval
 KS = (1, 3, 5)
+MOST_MISSES = 50  # that a notebook lists
 
 # What can become of a case, and what it means.
 OUTCOMES = {
@@ -102,6 +107,25 @@ class DiscoveryReport(Plain):
     def __getitem__(self, name: str) -> Estimate:
         return self.metrics[name]
 
+    def __repr__(self) -> str:
+        shown = {name: self.metrics[name] for name in (f"recall@{self.k}", "mrr") if name in self.metrics}
+        values = "".join(f", {name} {value:.3f}" for name, value in (shown or self.metrics).items())
+        return f"DiscoveryReport({self.corpus!r}, {self.mode}: {count_of(len(self.outcomes), 'case')}{values})"
+
+    def _repr_html_(self) -> str:
+        facts = [muted(f"{self.mode}, top {self.k}, {count_of(len(self.outcomes), 'case')}")]
+        outcomes = [(count, OUTCOMES[name]) for name, count in self.taxonomy.items() if count]
+        misses = [(cut(one.case.query), OUTCOMES[one.outcome], one.rank or "-") for one in self.misses]
+        shown = table(("Query", "Outcome", "Rank"), misses[:MOST_MISSES])
+        return card(
+            f"Evaluation of {self.corpus}",
+            facts,
+            draw_estimates(self.metrics, confidence=self.confidence) if self.metrics else "",
+            table(("Cases", "Outcome"), outcomes, right=(0,)),
+            fold(muted(count_of(len(misses), "missed case")), shown) if misses else "",
+            muted(f"Threshold: {self.threshold}") if self.threshold != "none" else "",
+        )
+
     @property
     def in_scope(self) -> list[Outcome]:
         return [one for one in self.outcomes if one.case.in_scope]
@@ -157,7 +181,7 @@ def evaluate_discovery(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
 ) -> DiscoveryReport:
@@ -256,6 +280,19 @@ class Comparison:
     metrics: Mapping[str, Paired]
     better: Sequence[tuple[Outcome, Outcome]]  # cases that the second ranks higher
     worse: Sequence[tuple[Outcome, Outcome]]
+
+    def __repr__(self) -> str:
+        changed = f"{len(self.better)} better, {len(self.worse)} worse"
+        return f"Comparison({self.first!r}, {self.second!r}: {changed})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, f"{one.first:.3f}", f"{one.second:.3f}", draw_estimate(one.difference), f"{one.p_value:.3f}")
+            for name, one in self.metrics.items()
+        ]
+        facts = [muted(f"{len(self.better)} cases ranked higher, {len(self.worse)} lower")]
+        sides = [f"{one.corpus}, {one.mode}" for one in (self.first, self.second)]
+        return card("Comparison", facts, table(("Measure", *sides, "Difference", "p"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         def list_ranks(pairs: Sequence[tuple[Outcome, Outcome]]) -> list[dict[str, Any]]:

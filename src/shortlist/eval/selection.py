@@ -8,12 +8,14 @@ from itertools import product
 from typing import Any, Unpack
 
 from shortlist._plain import Plain, to_plain
+from shortlist._text import count_of
+from shortlist.display.html_tables import card, muted
 from shortlist.errors import InputError
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import open_reader
-from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Table, estimate_mean
+from shortlist.eval.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, Table, draw_estimates, estimate_mean
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import Filter, Hit, MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.options import STRATEGY, SearchOptions, SelectKeywords, combine_options
 from shortlist.retrieval.select import select
@@ -86,6 +88,16 @@ class SelectionReport:
     def measures(self) -> dict[str, Estimate | None]:
         return {name: getattr(self, name) for name in MEASURES}
 
+    def __repr__(self) -> str:
+        shown = {"f1": self.f1, "abstention_accuracy": self.abstention_accuracy}
+        values = "".join(f", {name} {value:.3f}" for name, value in shown.items() if value is not None)
+        return f"SelectionReport({self.strategy!r}: {count_of(self.cases, 'case')}{values})"
+
+    def _repr_html_(self) -> str:
+        known = {name: value for name, value in self.measures.items() if value is not None}
+        facts = [muted(f"{self.strategy}, {count_of(self.cases, 'case')}")]
+        return card("Evaluation of selection", facts, draw_estimates(known))
+
     def to_dict(self) -> dict[str, Any]:
         counts = {"strategy": self.strategy, "cases": self.cases, "retrieved": self.retrieved}
         return {**counts, **to_plain(self.measures)}
@@ -104,7 +116,7 @@ def evaluate_selection(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
 ) -> SelectionReport:
@@ -190,7 +202,7 @@ def sweep_selector(
     max_k_grid: Sequence[int] = MAX_KS,
     rel_grid: Sequence[float] = RELS,
     min_score_grid: Sequence[float | None] = (None,),
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Sweep:
     """Evaluate every combination of max_k, rel and min_score on candidates that are retrieved once.

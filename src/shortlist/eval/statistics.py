@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist._plain import Plain
+from shortlist.display.html_tables import Html, bar, card, html, join, muted, table
 from shortlist.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Estimate(float):
 class Table(list[dict[str, Any]]):
     """Rows with the same keys; `str` aligns them as a text table."""
 
+    def _repr_html_(self) -> str:
+        names = list(self[0]) if self else []
+        rows = ([draw_estimate(value) for value in row.values()] for row in self)
+        return card("", [], table([name.replace("_", " ") for name in names], rows))
+
     def __str__(self) -> str:
         if not self:
             return ""
@@ -55,6 +61,22 @@ class Table(list[dict[str, Any]]):
         return "\n".join(
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
         )
+
+
+def draw_estimate(value: Any) -> Html:
+    """A number; with a bar and its interval if it is an estimate of a share."""
+    if isinstance(value, Estimate) and 0 <= value.low <= value.high <= 1:
+        interval = muted(f"[{value.low:.3f}, {value.high:.3f}]")
+        return join([bar(value, f"{value:.3f}", value.low, value.high), " ", interval])
+    if isinstance(value, Estimate):
+        return join([f"{value:.3f} ", muted(f"[{value.low:.3f}, {value.high:.3f}]")])
+    return html(_format_cell(value))
+
+
+def draw_estimates(values: Mapping[str, Any], *, confidence: float = CONFIDENCE) -> Html:
+    """A table of measures with their confidence intervals."""
+    rows = ((name.replace("_", " "), draw_estimate(value)) for name, value in values.items())
+    return table(("Measure", f"Mean and {confidence:.0%} interval"), rows, width="auto")
 
 
 def _format_cell(value: Any) -> str:

@@ -14,7 +14,7 @@ from shortlist.eval.retrieval import OUTCOMES, DiscoveryReport, EvaluationKeywor
 from shortlist.eval.statistics import SEED, estimate_means
 from shortlist.index.corpus import Corpus
 from shortlist.index.storage.usage_log import Learning, Search, UsageLog
-from shortlist.protocols import Progress
+from shortlist.protocols import Progress, ProgressOption
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -57,7 +57,7 @@ def evaluate_without_lessons(
     cases: Sequence[Case],
     *,
     seed: int = SEED,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     **how: Unpack[EvaluationKeywords],
 ) -> DiscoveryReport:
     """Evaluate without what was learned, since a query would be found by itself."""
@@ -83,7 +83,7 @@ def evaluate_with_lessons(
         with _set_learning(corpora, "on", others):
             reports.append(evaluate_discovery(corpora, fold, seed=seed, **how))
         if progress:
-            progress(done + 1, len(folds))
+            progress(sum(map(len, folds[: done + 1])), len(cases))
     return _join_reports(reports, cases, seed)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shortlist.index.corpus import Corpus
     from shortlist.index.storage.usage_log import Outcome
     from shortlist.protocols import LLM
+    from shortlist.results import MinRelevance
     from shortlist.retrieval.learning.usage_session import UsageSession
 
 # Always the same to the byte. Every word costs tokens in each conversation: `python -m bench context` counts them.
@@ -59,11 +60,16 @@ class AgentActions:
     """What an agent can do with a collection: one coroutine for each tool, which returns plain data."""
 
     def __init__(
-        self, collection: Collection, connect: Callable[[], LLM | None], *, k: int = 4, threshold: float | None = None
+        self,
+        collection: Collection,
+        connect: Callable[[], LLM | None],
+        *,
+        k: int = 4,
+        min_relevance: MinRelevance = "auto",
     ) -> None:
         self._collection, self.gateway, self._connect = collection, collection.gateway, connect
         self.skills = SkillResources(collection)
-        self._options: dict[str, Any] = {"k": k, "threshold": threshold}  # of an answer
+        self._options: dict[str, Any] = {"k": k, "min_relevance": min_relevance}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self.clients = ClientSessions()
         self.results = LongResults()
@@ -233,15 +239,19 @@ class AgentActions:
                 raise CorpusNotFound("No documents are indexed. The user can index some: shortlist ingest PATH.")
             no_tools = {"kind": {"$ne": "tool"}}
             given = shortlist.ask(corpora, question, self._connect(), filter=no_tools, **self._options)
+            ordered = sorted(given.evidence, key=lambda item: item.number not in given.cited)
             sources = [
                 {"source": item.source, "locator": item.locator, "marker": item.marker}
+                | ({"place": place} if (place := given.find_place(item.number) or item.place) else {})
+                | {"cited": item.number in given.cited}
                 | ({"warning": item.warning} if item.warning else {})
-                for item in given.evidence
+                for item in ordered
             ]
             return {
                 "answer": given.text,
                 "refused": given.refused,
                 "reason": given.reason,
+                "confidence": round(given.confidence, 2),
                 "sources": sources,
             }
 

@@ -10,7 +10,7 @@ from typing import Any
 from shortlist._text import clean
 from shortlist.documents import Passage
 from shortlist.errors import CorpusNotFound, InputError
-from shortlist.index.text.analyzers import fold
+from shortlist.index.text.word_parts import fold
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.results import Disclosure, Discovery, Hit
 from shortlist.retrieval.disclose import as_hit, disclose

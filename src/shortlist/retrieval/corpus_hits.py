@@ -19,7 +19,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.cosine_scale import CosineScale, noise_of, scale_of
 from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores, only_found
-from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, weight_of
+from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, find_query_language, weight_of
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
@@ -86,10 +86,12 @@ class CorpusHits:
 
     def unknown_words(self) -> Iterator[str]:
         """The query words that no passage contains, except function words and words such as "please"."""
-        lexical = self.state.lexical
-        for word in dict.fromkeys(lexical.analyzer.words(self.hits.query)):
-            terms = lexical.analyzer.terms_of(word)
-            if terms and weight_of(word) == 1.0 and not lexical.knows(terms):
+        lexical, query = self.state.lexical, self.hits.query
+        language = find_query_language(lexical.analyzer, query)
+        analyzer = lexical.analyzer.for_query(language)
+        for word in dict.fromkeys(analyzer.words(query)):
+            terms = analyzer.terms_of(word)
+            if terms and weight_of(word, language) == 1.0 and not lexical.knows(terms):
                 yield word
 
     def describe(self) -> MergeFacts:
@@ -207,7 +209,7 @@ def retrieve_from_state(
     named = lexical.named(query, terms.name_words)  # a cluster has found them together with the scores
     permitted = named if mask is None else named[mask[named]]
     identified = find_identified(state, query, permitted)
-    is_known = bool(len(named)) or (terms.has_content and lexical.knows(weighted))
+    is_known = bool(len(named)) or (terms.has_content and lexical.knows(weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
     # Only "auto" ranks by name; the other modes rank as they say.
     best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], noise, whole=whole)
@@ -296,6 +298,7 @@ class _Ranked:
     scores: Scores
     learned: Learned | None
     perfect: float  # the score of a perfect match
+    is_foreign: bool  # whether the query is in a language that only the vectors know: its words tell nothing
 
     @property
     def has_vectors(self) -> bool:
@@ -339,13 +342,30 @@ def _rank(
     """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     learned = find_learned(corpus, state, mode)
     scale = scale_of(state) if mode != "lexical" and state.has_vectors else CosineScale()
-    share = weights_for(scale.like).lexical_share.of(len(weighted))
+    weights = weights_for(scale.like)
+    if scale.anchors:  # an embedder that is used like one of ours: which languages it knows is not known
+        weights = weights._replace(knows_languages=None)
+    is_foreign = bool(weights.knows_languages) and terms.language not in state.lexical.analyzer.languages
+    share = weights.share_of(len(weighted), terms.language, is_foreign=is_foreign)
     scored = weighted if mode == "auto" else counted
     parts, before = score(state, terms.text, scored, mode, k, mask, share, scale, reads_all=learned is not None)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
-    return _Ranked(state, terms.text, mode, weighted, scale, share, parts, before, scores, learned, perfect)
+    return _Ranked(
+        state,
+        terms.text,
+        mode,
+        weighted,
+        scale,
+        share,
+        parts,
+        before,
+        scores,
+        learned,
+        perfect,
+        is_foreign and "dense" in parts,
+    )
 
 
 def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> QueryRelevance:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from shortlist._limits import check_canceled
 from shortlist._projects import project_folders
 from shortlist._telemetry import traced
-from shortlist._text import clean
+from shortlist._text import clean, did_you_mean
 from shortlist.documents import Document, Passage
 from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
 from shortlist.index.corpus import Corpus
@@ -60,7 +60,7 @@ def read_hit(corpus: Corpus, id: str) -> Hit:
     """Read a stored document as a hit."""
     document = corpus.get(id)
     if document is None:
-        raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.")
+        raise CorpusNotFound(f"The corpus {corpus.name!r} has no document {id!r}.{did_you_mean(id, corpus.ids())}")
     return as_hit(document, corpus)
 
 

@@ -14,7 +14,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import State
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import (
     Confidence,
     Discovery,
@@ -51,6 +51,7 @@ from shortlist.retrieval.select import explain_relevance, explain_score, is_buil
 from shortlist.sources.tools.tool_catalogs import describe_tool
 
 NEAR_MISSES = 3
+WORTH_NAMING = 0.1  # the relevance from which the closest match may be what was meant
 SHIPPED = f"The built-in relevance threshold of {THRESHOLD:g}; this corpus has none calibrated for this mode."
 LEARNED = "A relevance threshold of {:g}, fitted to earlier use."
 
@@ -75,7 +76,7 @@ def discover(
     disclose_level: Level | None = None,
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Discovery:
     """Return the few documents that match the query, or abstain.
@@ -139,7 +140,7 @@ def find(
     query: str,
     options: SearchOptions,
     *,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     whole: bool = True,
     reads_all: bool = False,
 ) -> tuple[Selection, Hits]:
@@ -214,7 +215,7 @@ class _Thresholded:
         advice = []
         if words:
             advice.append(f"No indexed document contains {' or '.join(map(repr, words))}. Try different terms.")
-        if near:
+        if near and (near[0].relevance is None or near[0].relevance >= WORTH_NAMING):
             advice.append(f"If you meant {near[0].name}, search for it by name.")
         if not any(searched.values()):
             advice.append("Nothing is indexed yet. Build the corpus first.")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.index.text.analyzers import STOP_WORDS, name_words, words
+from shortlist.index.text.analyzers import name_words, words
+from shortlist.index.text.languages import is_stop_word
 
 if TYPE_CHECKING:
     from shortlist.index.engine import State
@@ -40,6 +41,6 @@ def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str
     size = len(parts)
     if parts == asked or tuple(parts) in identifiers:
         return True
-    if size < 3 or sum(part not in STOP_WORDS for part in parts) < 2:
+    if size < 3 or sum(not is_stop_word(part, name) for part in parts) < 2:
         return False
     return any(asked[start : start + size] == parts for start in range(len(asked) - size + 1))

@@ -9,8 +9,11 @@ is that of the blend, corrected by names and by what was learned, and between qu
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from shortlist.index.text.languages import ENGLISH
 
 if TYPE_CHECKING:
     from shortlist.index.config import Config
@@ -22,9 +25,17 @@ THRESHOLD = 0.26
 # The same for the passages that `ask` reads. It is lower, since what reads them decides whether one answers.
 EVIDENCE_THRESHOLD = 0.15
 
+# What one passage must reach in a corpus without vectors before `ask` reads any: about a quarter of a perfect match by
+# keywords. A word or two in common is a coincidence among many passages.
+KEYWORD_EVIDENCE_THRESHOLD = 0.55
+
 # A match is clear from the one relevance on, and an abstention below the other; between them `discover` is not sure.
 CLEAR = 0.5
 UNLIKELY = 0.15
+
+# The weight of keywords if the query is in a language that no document has, and if the embedder does not know it.
+FOREIGN_SHARE = 0.15
+UNKNOWN_LANGUAGE_SHARE = 0.9
 
 # Added to the log odds if the query names a service that no document mentions.
 OTHER_SERVICE = -1.2
@@ -59,6 +70,16 @@ class EmbedderWeights(NamedTuple):
 
     lexical_share: Share
     relevance: Relevance
+    knows_languages: bool | None = None  # whether it knows more than English, if that is known
+
+    def share_of(self, terms: int, language: str, *, is_foreign: bool) -> float:
+        """The weight of the keywords of a query: few are shared with documents in another language, and most is known
+        by keywords if the vectors do not know the language."""
+        if is_foreign:
+            return FOREIGN_SHARE
+        if self.knows_languages is False and language != ENGLISH:
+            return UNKNOWN_LANGUAGE_SHARE
+        return self.lexical_share.of(terms)
 
 
 # Not fitted: how often the best document is right hardly depends on its keywords. The threshold is at 6 % of a perfect
@@ -66,21 +87,29 @@ class EmbedderWeights(NamedTuple):
 BY_WORDS = Relevance(bias=-1.4, best=6.0, dense=0.0, scale=10.0)
 # Chosen, not fitted: any mix of both parts separates equally well, and words matter for documents. The threshold loses
 # one question of ten.
-_STATIC = EmbedderWeights(Share(0.62, 0.01, 0.9), Relevance(bias=-2.67, best=4.0, dense=4.0, scale=9.0))
+_STATIC = EmbedderWeights(
+    Share(0.62, 0.01, 0.9), Relevance(bias=-2.67, best=4.0, dense=4.0, scale=9.0), knows_languages=False
+)
 # The highest cosine says more than everything else: the model was trained to tell what nothing serves.
-_TOOLS = EmbedderWeights(Share(0.3, 0.02, 0.8), Relevance(bias=-3.52, best=0.0, dense=7.92, scale=8.0))
-FITTED_WEIGHTS = {"wordllama": _STATIC, "tools": _TOOLS}
+_TOOLS = EmbedderWeights(
+    Share(0.3, 0.02, 0.8), Relevance(bias=-4.8, best=0.0, dense=11.18, scale=9.0), knows_languages=True
+)
+FITTED_WEIGHTS = {"wordllama": _STATIC, "wordllama-256": _STATIC, "tools": _TOOLS}
 # How near a cosine of another embedder is, is not known: its part is taken out of the blend, about a third of it.
 _OTHERS = EmbedderWeights(_STATIC.lexical_share, BY_WORDS._replace(dense=-1.0))
 
 
 @lru_cache(maxsize=16)
 def weights_for(embedder: str) -> EmbedderWeights:
-    """The weights for one of our embedders, or that which another one is used like (`CosineScale.like`)."""
-    return next((weights for name, weights in FITTED_WEIGHTS.items() if embedder.startswith(name)), _OTHERS)
+    """The weights for one of our embedders, or that which another one is used like (`CosineScale.like`).
+
+    The name must be one of ours up to its hash: an embedder of the user's may be called `tools-of-mine`.
+    """
+    return FITTED_WEIGHTS.get(embedder.partition("#")[0], _OTHERS)
 
 
-class QueryRelevance(NamedTuple):
+@dataclass(frozen=True)
+class QueryRelevance:
     """The relevance of the hits of one query in one corpus."""
 
     weights: Relevance
@@ -99,12 +128,12 @@ class QueryRelevance(NamedTuple):
         """What hits are sorted by: the blend with what was learned; if the query identifies one, a perfect match."""
         if not is_named:
             return blend
-        lead = sum(self._level_of(1.0, 1.0).values()) - sum(self.level().values())
+        lead = sum(self._level_of(1.0, 1.0).values()) - self._odds_of_best
         return max(blend, self.best) + max(lead, 0.0) / self.weights.scale
 
     def of(self, total: float) -> float:
         """The relevance of a hit with this total."""
-        odds = sum(self.level().values()) + self.weights.scale * (total - self.best)
+        odds = self._odds_of_best + self.weights.scale * (total - self.best)
         return probability(self.slope * odds + self.shift)
 
     def explain(self, blend: float, learned: float, *, is_named: bool) -> dict[str, float]:
@@ -119,6 +148,11 @@ class QueryRelevance(NamedTuple):
         odds = sum(made_of.values())
         made_of["calibration"] = self.slope * odds + self.shift - odds
         return {name: value for name, value in made_of.items() if abs(value) > 1e-9}
+
+    @cached_property
+    def _odds_of_best(self) -> float:
+        """The sum of `level`, which every hit needs."""
+        return sum(self.level().values())
 
     def _level_of(self, best: float, dense: float) -> dict[str, float]:
         weights = self.weights

@@ -15,7 +15,7 @@ from shortlist._telemetry import traced
 from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import Hit, Hits, Mode
 from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve, retrieve_from_state, retrieve_masked
 from shortlist.retrieval.filters import Filter, allowed
@@ -41,14 +41,16 @@ def search(
     filter: Filter | None = None,
     *,
     rerank: Reranker | None = None,
-    progress: Progress | None = None,
+    language: str | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Hits:
     """Find the k documents that match the query best.
 
     `corpus` is a Corpus, its name, a tuple of these, or a list or mapping of texts or Documents. `mode` is "lexical"
     (BM25), "dense" (exact cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in
-    our measurements). `progress` is called while a named corpus is built on first use. `options` are `mode`, `k` and
+    our measurements). `language` is the code of the language of a list or mapping of texts; by default that of each one
+    is detected. `progress` is called while a named corpus is built on first use. `options` are `mode`, `k` and
     `filter` in one object.
 
     `rerank(query, hits)` gets at least 50 candidates and returns those to keep, best first: with new scores
@@ -57,7 +59,7 @@ def search(
     """
     options = combine_options(options, mode=mode, k=k, filter=filter)
     mode, k, filter = options.mode, options.k, options.filter
-    with open_query(corpus, query, mode, k, progress) as states:
+    with open_query(corpus, query, mode, k, progress, language) as states:
         depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
         hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
     if rerank:
@@ -72,7 +74,7 @@ def search_many(
     k: int = 10,
     filter: Filter | None = None,
     *,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> list[Hits]:
     """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
@@ -123,11 +125,17 @@ def _rerank(rerank: Reranker, hits: Hits) -> list[Hit]:
 
 @contextmanager
 def open_query(
-    corpus: Searchable, query: str, mode: Mode, k: int, progress: Progress | None = None
+    corpus: Searchable,
+    query: str,
+    mode: Mode,
+    k: int,
+    progress: ProgressOption = None,
+    language: str | None = None,
 ) -> Iterator[list[CorpusState]]:
     """Open the corpora, each in the one state that the whole query reads."""
     check_query(query, mode, k)
-    with open_states(open_corpora(corpus, needs_vectors=mode != "lexical", progress=progress)) as states:
+    opened = open_corpora(corpus, needs_vectors=mode != "lexical", progress=progress, language=language)
+    with open_states(opened) as states:
         check_comparable(states, mode)
         yield states
 

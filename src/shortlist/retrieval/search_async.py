@@ -8,7 +8,7 @@ from typing import Unpack
 
 from shortlist._limits import run_in_thread
 from shortlist.library.opening import Searchable
-from shortlist.protocols import Progress
+from shortlist.protocols import ProgressOption
 from shortlist.results import Discovery, Filter, Hits, Level, Loader, MinRelevance, Mode, Selector, accept_min_score
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.options import STRATEGY, K, SearchOptions, SelectKeywords
@@ -23,7 +23,7 @@ async def asearch(
     filter: Filter | None = None,
     *,
     rerank: Reranker | None = None,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Hits:
     """Search as `search` does, without blocking the event loop. `rerank` and `progress` are called in a thread."""
@@ -46,7 +46,7 @@ async def adiscover(
     disclose_level: Level | None = None,
     loader: Loader | None = None,
     roots: Sequence[str | Path] | None = None,
-    progress: Progress | None = None,
+    progress: ProgressOption = None,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
 ) -> Discovery:

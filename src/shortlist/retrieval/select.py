@@ -1,7 +1,8 @@
 """Selection: keep a few hits, or none, always with a reason.
 
-"adaptive" compares relevances. The others compare scores, all except "abs_threshold" relative to the best one, so that
-the same settings work for every mode.
+"adaptive" compares the odds of relevances. The others compare scores as they are shown, all except "abs_threshold"
+relative to the best one, so that the same settings work for every mode. In "auto" a score is a relevance: `rel` and
+`gap_ratio` are then shares of a probability, so between relevances near 1 they keep more than "adaptive" does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from shortlist._telemetry import traced
 from shortlist._text import count_of
 from shortlist.errors import InputError
-from shortlist.index.text.analyzers import fold
+from shortlist.index.text.word_parts import fold
 from shortlist.protocols import LLM
 from shortlist.results import Hit, Hits, RawScore, Selection, Selector
 from shortlist.retrieval.options import ADAPTIVE_MAX_K, CUTOFF, GAP_RATIO, MAX_K, REL, TEMPERATURE, SearchOptions
@@ -137,7 +138,10 @@ def explain_score(best: Hit, min_score: float) -> str:
 
 
 def explain_relevance(best: Hit, min_relevance: float) -> str:
-    return f"The highest relevance, {best.relevance:.2g} ({best.name}), is below the threshold of {min_relevance:.4g}."
+    relevance = f"{best.relevance:.2g}"
+    if float(relevance) >= min_relevance:  # only by rounding
+        relevance = f"{best.relevance:.4g}"
+    return f"The highest relevance, {relevance} ({best.name}), is below the threshold of {min_relevance:.4g}."
 
 
 def _signals(hits: list[Hit]) -> dict[str, Any]:

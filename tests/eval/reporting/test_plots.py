@@ -30,7 +30,7 @@ def test_a_logarithmic_axis_has_equal_steps_for_equal_ratios() -> None:
 def test_a_histogram_shows_shares_of_each_group_and_its_mark() -> None:
     drawn = svg(plots.histogram("t", "x", [("a", [0.0] * 3 + [30.0]), ("b", [30.0])], ("floor", 15.0)))
     heights = [float(bar.attrib["height"]) for bar in drawn.iter("rect")]
-    full = plots.HEIGHT - 44 - 14
+    full = plots.HEIGHT - 44 - 14 - plots.HEADROOM  # above the bars, the label of the mark
     assert heights == pytest.approx([0.75 * full, 0.25 * full, full], abs=0.2)
     (mark,) = (line for line in drawn.iter("line") if line.attrib["class"] == "mark")
     assert float(mark.attrib["x1"]) == pytest.approx((52 + plots.WIDTH - 16) / 2, abs=0.1)
@@ -55,3 +55,10 @@ def test_nothing_to_draw_is_drawn_as_nothing() -> None:
 def test_one_value_alone_can_be_drawn() -> None:
     svg(plots.lines("t", "x", "y", [plots.Series("a", [(3, 0.5)])]))
     svg(plots.histogram("t", "x", [("a", [2.0])]))
+
+
+def test_every_point_of_a_long_line_shows_its_value() -> None:
+    points = [(float(at), 0.5) for at in range(plots.MOST_DOTS + 1)]
+    drawn = svg(plots.lines("t", "k", "recall", [plots.Series("auto", points)]))
+    titles = [dot.findtext("title") for dot in drawn.iter("circle")]
+    assert (len(titles), titles[-1]) == (plots.MOST_DOTS + 1, f"auto: k {plots.MOST_DOTS}, recall 0.5")

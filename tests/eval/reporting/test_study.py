@@ -33,7 +33,7 @@ def test_a_study_is_what_each_measurement_says_alone(shop: Corpus) -> None:
     assert [figure.title for figure in found.figures()] == [
         "Recall against k",
         "Precision and recall of the selection",
-        "Best scores, and the floor",
+        "Best scores and the threshold",
         "The same questions, more distractors",
     ]
     assert all(figure.html() in found.html() for figure in found.figures())
@@ -116,7 +116,7 @@ def test_the_page_is_well_formed_and_has_a_plot_for_everything_that_was_measured
     parser.feed(page)
     assert parser.open == []
     assert page.count("<figure>") == 4
-    for title in ("Recall against k", "Precision and recall", "Best scores, and the floor", "more distractors"):
+    for title in ("Recall against k", "Precision and recall", "Best scores and the threshold", "more distractors"):
         assert title in page
     assert page.count("<details>") == 4  # a miss each: low rank, not found, gold missing, false action
     assert "It contains &#x27;warehouse&#x27;, &#x27;pieces&#x27;." in page

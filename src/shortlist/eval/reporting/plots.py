@@ -13,7 +13,8 @@ from shortlist._plain import Plain
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, WIDTH - 16, 14, HEIGHT - 44  # the edges of the area of the data
 BARS = 30
-MOST_DOTS = 60
+MOST_DOTS = 60  # that are larger than the line
+HEADROOM = 18  # above the bars, for the label of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,11 @@ def lines(title: str, across: str, up: str, series: Sequence[Series], *, logarit
         if one.joined:
             parts.append(_draw("polyline", class_=f"line s{number}", points=place(one.points)))
         labels = one.labels or [f"{one.name}: {across} {_number(a)}, {up} {_number(b)}" for a, b in one.points]
-        if len(one.points) <= MOST_DOTS:
-            parts += [
-                _draw("circle", title=label, class_=f"dot s{number}", cx=x(a), cy=y(b), r=3)
-                for (a, b), label in zip(one.points, labels, strict=True)
-            ]
+        radius = 3 if len(one.points) <= MOST_DOTS else 1  # within the line
+        parts += [
+            _draw("circle", title=label, class_=f"dot s{number}", cx=x(a), cy=y(b), r=radius)
+            for (a, b), label in zip(one.points, labels, strict=True)
+        ]
         if one.points:
             (start, first), (end, last) = one.points[0], one.points[-1]
             until = f", {_number(last)} at {_number(end)}" if len(one.points) > 1 else ""
@@ -122,7 +123,7 @@ def histogram(
             counts[min(BARS - 1, int((value - low) / width))] += 1
         shares.append([count / max(len(group), 1) for count in counts])
     x = _Scale(low, low + BARS * width, LEFT, RIGHT)
-    y = _Scale(0.0, max(max(group) for group in shares), BOTTOM, TOP)
+    y = _Scale(0.0, max(max(group) for group in shares), BOTTOM, TOP + (HEADROOM if mark else 0))
     parts = list(_draw_axes(x, y, across, "share"))
     for number, ((name, _), heights) in enumerate(zip(groups, shares, strict=True), 1):
         for at, share in enumerate(heights):

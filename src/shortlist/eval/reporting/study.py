@@ -189,7 +189,7 @@ def _plot_sweep(sweep: Sweep) -> Figure | None:
 
 def _plot_scores(calibration: Calibration) -> Figure | None:
     groups = [("something applies", calibration.in_scope), ("nothing applies", calibration.out_of_scope)]
-    return histogram("Best scores, and the floor", "best score", groups, ("floor", calibration.floor))
+    return histogram("Best scores and the threshold", "best score", groups, ("threshold", calibration.floor))
 
 
 def _plot_curve(curve: Curve) -> Figure | None:

@@ -59,7 +59,7 @@ class Roots:
         return self._known or []
 
     async def _update(self, read: Callable[[], Awaitable[list[Root]]]) -> None:
-        with contextlib.suppress(Exception):  # whatever a client does, the working directory remains
+        with contextlib.suppress(Exception):  # a client that does not answer has no roots
             async with asyncio.timeout(ROOTS_SECONDS):
                 roots = await read()
             if roots != self._known:

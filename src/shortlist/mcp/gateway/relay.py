@@ -12,7 +12,6 @@ import itertools
 import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, cast, get_args
 
 import mcp_types
@@ -191,13 +190,6 @@ def request_roots(roots: Roots, session: ServerSession) -> None:
     capabilities = session.client_capabilities
     if capabilities and capabilities.roots and session.can_send_request:
         roots.request(read)
-
-
-async def list_roots(roots: Roots, folder: Path | None) -> ListRootsResult:
-    """The roots of the client or, if it has none, the folder of a server, by default the working directory."""
-    folder = folder or Path.cwd()
-    own = Root.model_validate({"uri": folder.as_uri(), "name": folder.name or None})
-    return ListRootsResult(roots=await roots.list_known() or [own])
 
 
 def is_modern(context: ServerRequestContext[Any, Any]) -> bool:

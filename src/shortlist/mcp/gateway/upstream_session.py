@@ -18,7 +18,7 @@ from shortlist._redact import replace_values
 from shortlist._telemetry import Span
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway.client_link import ClientLink
-from shortlist.mcp.gateway.relay import Answer, Caller, current_caller, is_as_severe, list_roots, refuse, send_log
+from shortlist.mcp.gateway.relay import Answer, Caller, current_caller, is_as_severe, refuse, send_log
 from shortlist.mcp.gateway.tool_catalog import ToolCatalog
 from shortlist.mcp_client.connection import AS_WRITTEN, connect, list_entries
 from shortlist.mcp_client.server_config import ServerConfig
@@ -221,7 +221,7 @@ class UpstreamSession:
         """The answer of the client to a question of the server, by default about the request that is open."""
         kind = question.method.partition("/")[0]
         if kind == "roots":
-            return await list_roots(self._link.roots, self._server.cwd)
+            return await self._list_roots()
         if kind not in json.loads(self._link.profile.capabilities):
             return refuse(f"{kind.capitalize()} not supported")
         pending = pending or self._find_pending()
@@ -229,8 +229,9 @@ class UpstreamSession:
             return refuse("No request of a client is open, or several of different clients are.")
         return await pending.ask(_name_asker(self._server, question) if kind == "elicitation" else question)
 
-    async def _list_roots(self, _: ClientRequestContext) -> mcp_types.ListRootsResult:
-        return await list_roots(self._link.roots, self._server.cwd)
+    async def _list_roots(self, _: ClientRequestContext | None = None) -> mcp_types.ListRootsResult:
+        """The roots of the client only: a server such as `filesystem` replaces its configured folders by them."""
+        return mcp_types.ListRootsResult(roots=await self._link.roots.list_known())
 
     async def _elicit(self, _: ClientRequestContext, params: mcp_types.ElicitRequestParams) -> Answer:
         return await self._ask(mcp_types.ElicitRequest(params=params))

@@ -38,7 +38,7 @@ def search(name: str, query: str, **options: Any) -> str:
 
 
 def info(name: str) -> str:
-    return _run("info", name).replace("passages", "records:")
+    return _run("info", name).replace("Passages", "records:")
 
 
 def discover(name: str, query: str, **options: Any) -> str:
