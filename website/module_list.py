@@ -12,6 +12,7 @@ PAGE = ROOT / "docs" / "explanation" / "modules.md"
 LIST = re.compile(r"(?<=^```\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 ORDER = [
     "safety",
+    "display",
     "client",
     "mcp_client",
     "index",

@@ -23,6 +23,7 @@ from shortlist.mcp.agent_tools import DEFINITIONS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+LOGO = ROOT / "src" / "shortlist" / "server" / "web" / "icon.svg"
 ROOT_PAGES = {
     "explanation/security.md": "SECURITY.md",
     "explanation/architecture.md": "ARCHITECTURE.md",
@@ -33,11 +34,12 @@ LINK = re.compile(r"\]\(docs/([^)]+)\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the repository's root to the site. MkDocs calls this before it renders."""
+    """Add the pages of the repository's root and the logo to the site. MkDocs calls this before it renders."""
+    generate: Any = File.generated  # which is not typed
+    files.append(generate(config, "assets/logo.svg", content=LOGO.read_text("utf-8")))
     for path, source in ROOT_PAGES.items():
         up = "../" * path.count("/")
         text = LINK.sub(rf"]({up}\1)", (ROOT / source).read_text("utf-8"))
-        generate: Any = File.generated  # which is not typed
         files.append(generate(config, path, content=text))
     return files
 
@@ -88,8 +90,8 @@ def write_routes() -> str:
                 for item in route.get("parameters", ())
             ]
             lines += table(("Parameter", "Type", "Meaning"), rows)
-            for media in route.get("requestBody", {}).get("content", {}).values():
-                lines += ["", f"Body: {describe_schema(media['schema'])}"]
+            for kind, media in route.get("requestBody", {}).get("content", {}).items():
+                lines += ["", f"Body: {describe_schema(media['schema']) if 'schema' in media else f'`{kind}`'}"]
             answers = [(code, item.get("description", "")) for code, item in route["responses"].items()]
             lines += ["", *table(("Status", "Answer"), answers)]
     lines += ["", "## Types"]
