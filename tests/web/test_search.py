@@ -470,7 +470,7 @@ def test_rows_have_names_that_start_with_their_text(service: Service, visit: Vis
 
 def test_recent_queries_are_offered_and_cleared(service: Service, visit: Visitor) -> None:
     page = visit(service.url, "#/search?q=refund+a+payment")
-    page.wait_for_function("localStorage.getItem('shortlist-queries')?.includes('refund a payment')")
+    page.wait_for_function("() => localStorage.getItem('shortlist-queries')?.includes('refund a payment')")
     page.get_by_role("searchbox", name="Query").fill("")
     recent = page.get_by_role("region", name="Recent queries")
     recent.get_by_role("button", name="refund a payment").click()

@@ -56,7 +56,7 @@ def add_uploads(endpoints: Endpoints, settings: Settings, uploads: Uploads) -> J
             raise InputError(f"Files cannot be uploaded to {name!r}: {reason}. Choose another name.")
 
     def describe(answer: str) -> dict[str, Any]:
-        return {"tags": ["corpora"], "responses": describe_responses(409, answer=answer)}
+        return {"tags": ["corpora"], "responses": describe_responses(404, 409, answer=answer)}
 
     @app.post("/v1/corpora/{name:path}/files", openapi_extra=BODY, response_model=None, **describe("UploadedFile"))
     async def upload_file(name: str, path: FilePath, request: Request) -> Response:
