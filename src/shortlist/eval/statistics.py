@@ -22,6 +22,7 @@ PERMUTATIONS = 10_000
 SEED = 0
 MOST_EXACT = 12  # differences up to which all sign changes are tried
 _BATCH = 500  # permutations drawn at a time
+_DRAWN = 1 << 16  # cases drawn at a time
 
 
 class Estimate(float):
@@ -104,8 +105,11 @@ def estimate_means(
     random = np.random.default_rng(seed)
     size = len(values)
     means = np.empty((resamples, values.shape[1]))
-    for at in range(resamples):
-        means[at] = np.bincount(random.integers(0, size, size), minlength=size) @ values / size
+    step = max(1, _DRAWN // size)
+    for start in range(0, resamples, step):
+        batch = means[start : start + step]
+        drawn = random.integers(0, size, (len(batch), size)) + size * np.arange(len(batch))[:, None]
+        batch[:] = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape) @ values / size
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     rows = zip(values.mean(axis=0).tolist(), low.tolist(), high.tolist(), strict=True)
     return {name: Estimate(*row) for name, row in zip(columns, rows, strict=True)}
