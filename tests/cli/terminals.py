@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -43,11 +42,6 @@ def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
     os.close(ours)
     process.wait(timeout=60)
     return written.decode()
-
-
-def interruptible() -> None:
-    """In a new process: react to Ctrl-C even if the tests themselves run in the background, where shells ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(something: Any, seconds: float = 30) -> None:

@@ -15,7 +15,7 @@ import shortlist
 from shortlist.index.engines import pointers
 from shortlist.library.uploads import Uploads, upload_folder
 from tests.cli.conftest import Shell
-from tests.cli.terminals import interruptible, wait_for
+from tests.cli.terminals import wait_for
 
 pytestmark = pytest.mark.process
 
@@ -128,9 +128,7 @@ def test_ctrl_c_in_a_build_leaves_the_last_committed_state(tmp_path: Path) -> No
         "sys.argv = ['shortlist', 'build', 'big']\n"
         "cli.main()\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, preexec_fn=interruptible
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     wait_for(reached.exists)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
@@ -142,7 +140,7 @@ def test_ctrl_c_in_a_build_leaves_the_last_committed_state(tmp_path: Path) -> No
 
 def test_watching_follows_changes_and_ends_with_ctrl_c(shell: Shell) -> None:
     docs = shell.folder / "docs"
-    process = shell.start("build", "notes", "--root", "docs", "--embedder", "none", "--watch", preexec_fn=interruptible)
+    process = shell.start("build", "notes", "--root", "docs", "--embedder", "none", "--watch")
     assert process.stdout is not None
     assert process.stderr is not None
     try:
