@@ -14,10 +14,11 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(BASE)
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) missing servers page
+# While types are checked, which takes one core, the other one fetches servers and begins with the suite.
+test: $(READY) missing
 	$(BIN)/ruff check $(PATHS)
 	$(BIN)/ruff format --check $(PATHS)
-	@$(MAKE) --no-print-directory -j 2 types suite
+	@$(MAKE) --no-print-directory -j 2 types page suite
 
 # The code of the web page: unit tests by Node, format, lint and types by tools from npm, whose versions package.json pins.
 # They are installed in build/page. Without Node, or without npm and its registry, the rest is skipped.
@@ -43,7 +44,7 @@ build/page/.ready: package.json
 types:
 	$(BIN)/mypy
 
-suite:
+suite: servers
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # For daily work: no browser, no server processes, no cluster.
