@@ -24,7 +24,12 @@ from tests.pages import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 FUNCTIONS = re.compile("import_extra|needs_extra|MissingExtra|install_line")
-PACKAGES = {module: set(map(canonicalize_name, names)) for module, names in packages_distributions().items()}
+
+
+@pytest.fixture(scope="module")
+def packages() -> dict[str, set[str]]:
+    """The packages that each installed module is from."""
+    return {module: set(map(canonicalize_name, names)) for module, names in packages_distributions().items()}
 
 
 def find_packages(requirements: Iterable[str], extras: Iterable[str] = ("",)) -> set[str]:
@@ -62,13 +67,13 @@ def calls() -> Iterator[tuple[str, str, set[str]]]:
                 yield f"{path.name}:{node.lineno}", str(texts[0]), modules
 
 
-def test_the_code_names_extras_that_exist_and_install_what_it_imports() -> None:
+def test_the_code_names_extras_that_exist_and_install_what_it_imports(packages: dict[str, set[str]]) -> None:
     found = list(calls())
     assert {"server", "mcp", "documents", "minilm"} <= {extra for _, extra, _ in found}
     for place, named, modules in found:
         wanted = [line for extra in named.split(",") for line in EXTRAS.get(extra, [f"no-extra-{extra}"])]
         installed = find_packages(wanted)
-        assert all(PACKAGES[module] & installed for module in modules), f"{place} names the extra {named}"
+        assert all(packages[module] & installed for module in modules), f"{place} names the extra {named}"
 
 
 def test_documentation_names_extras_that_exist() -> None:
@@ -103,10 +108,10 @@ processes.make_environment = lambda: dict(os.environ)  # so that it hides the sa
 
 
 @pytest.fixture
-def without_extras(tmp_path: Path) -> dict[str, str]:
+def without_extras(tmp_path: Path, packages: dict[str, set[str]]) -> dict[str, str]:
     """An environment in which Python finds only what `pip install shortlist` installs."""
     installed = find_packages(PROJECT["dependencies"]) | {"shortlist"}
-    hidden = {module for module, names in PACKAGES.items() if not names & installed}
+    hidden = {module for module, names in packages.items() if not names & installed}
     assert {"fastapi", "uvicorn", "mcp", "tokenizers", "huggingface_hub", "requests", "pypdf", "keyring"} <= hidden
     (tmp_path / "sitecustomize.py").write_text(HIDE.format(modules=hidden, packages=installed), "utf-8")
     return os.environ | {"PYTHONPATH": str(tmp_path)}

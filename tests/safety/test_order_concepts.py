@@ -14,7 +14,10 @@ from shortlist.safety import order_concepts
 from shortlist.safety.prompt_injection import find_mixed_scripts, find_orders, plain_key, visual_key
 from tests.safety.hostile_sets import SETS, find_reason, measure_languages, read_set
 
-FIGURES = measure_languages()
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, dict[str, Any]]:
+    return measure_languages()
 
 
 def by_id(rows: list[dict[str, Any]]) -> list[Any]:
@@ -26,16 +29,16 @@ def test_a_hostile_definition_is_pending(row: dict[str, Any]) -> None:
     assert find_reason(row["tool"], row.get("beside", ()))
 
 
-def test_definitions_that_no_rule_was_written_for_are_pending_too() -> None:
-    assert FIGURES["hostile_held_out"]["tools"] == 20
-    assert FIGURES["hostile_held_out"]["held"] >= 18
+def test_definitions_that_no_rule_was_written_for_are_pending_too(figures: dict[str, dict[str, Any]]) -> None:
+    assert figures["hostile_held_out"]["tools"] == 20
+    assert figures["hostile_held_out"]["held"] >= 18
 
 
-def test_benign_definitions_are_not_pending() -> None:
+def test_benign_definitions_are_not_pending(figures: dict[str, dict[str, Any]]) -> None:
     """Two are known: a scanner that quotes an attack, and a memory that wants to be called in every conversation."""
-    assert FIGURES["benign_written"]["names"] == ["prompt_injection_scan", "search_memory"]
-    assert FIGURES["benign_dev"]["names"] == FIGURES["benign_held_out"]["names"] == []
-    assert sum(FIGURES[f"benign_{part}"]["tools"] for part in ("written", "dev", "held_out")) > 400
+    assert figures["benign_written"]["names"] == ["prompt_injection_scan", "search_memory"]
+    assert figures["benign_dev"]["names"] == figures["benign_held_out"]["names"] == []
+    assert sum(figures[f"benign_{part}"]["tools"] for part in ("written", "dev", "held_out")) > 400
 
 
 @pytest.mark.parametrize(
