@@ -274,10 +274,16 @@ class Visitor:
             context.close()
 
 
-@pytest.fixture
-def visit(browser: Browser) -> Iterator[Visitor]:
-    """Opens a page; at the end there must be no error in it, and no request to another origin."""
+@contextmanager
+def visiting(browser: Browser) -> Iterator[Visitor]:
+    """Opens pages; at the end there must be no error in them, and no request to another origin."""
     visitor = Visitor(browser)
     yield visitor
     visitor.close()
     assert visitor.errors == []
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visitor]:
+    with visiting(browser) as visitor:
+        yield visitor

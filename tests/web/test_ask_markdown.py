@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.web.conftest import HOSTILE, Service, Visitor
+from tests.web.conftest import HOSTILE, Service, Visitor, visiting
 from tests.web.test_ask import PLACE, ask, panel
 
 # Draws each text, and returns what is visible of it (without the hosts of links) and how deep its elements are.
@@ -33,6 +34,13 @@ def letters(text: str) -> str:
 @pytest.fixture
 def page(service: Service, visit: Visitor) -> Page:
     return visit(service.url, PLACE)
+
+
+@pytest.fixture(scope="module")
+def drawing(service: Service, browser: Browser) -> Iterator[Page]:
+    """A page for all tests that only draw texts."""
+    with visiting(browser) as visit:
+        yield visit(service.url, PLACE)
 
 
 def test_a_hostile_document_is_shown_and_neither_executed_nor_loaded(page: Page) -> None:
@@ -99,17 +107,17 @@ def test_passages_of_other_sources_are_plain_text(page: Page) -> None:
     ],
     ids=lambda text: text[:12].strip(),
 )
-def test_hostile_texts_keep_every_letter_and_end(page: Page, text: str) -> None:
-    ((visible, depth),) = page.evaluate(DRAW, [text])
+def test_hostile_texts_keep_every_letter_and_end(drawing: Page, text: str) -> None:
+    ((visible, depth),) = drawing.evaluate(DRAW, [text])
     assert letters(visible).replace("httpsbc", "") == letters(text).replace("httpsbc", "")
     assert depth < 40
 
 
-def test_any_mix_of_markers_keeps_every_letter_in_order(page: Page) -> None:
+def test_any_mix_of_markers_keeps_every_letter_in_order(drawing: Page) -> None:
     chance = random.Random(7)
     markers = [*"*_`[]()|\\", "**", "***", "__", "``", "~~", "![", "](", "<b>", "<!--", "&lt;"]
     blocks = [f"\n{each}" for each in ("", "\n", "- ", "  - ", "1. ", "# ", "```", "|", "|-|-|\n")]
     pieces = [*"aB \t🚢\ue000", "b ", "\r\n", *markers, *blocks]
     texts = ["".join(chance.choices(pieces, k=chance.randint(1, 60))) for _ in range(3_000)]
-    for text, (visible, _) in zip(texts, page.evaluate(DRAW, texts), strict=True):
+    for text, (visible, _) in zip(texts, drawing.evaluate(DRAW, texts), strict=True):
         assert letters(re.sub(r"\[U\+\w{4}\]", "", visible)) == letters(text), repr(text)
