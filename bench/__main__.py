@@ -29,6 +29,7 @@ from bench import (
     quality,
     reloaders,
     scale,
+    searches,
     segment_fuzz,
     soak,
     startup,
@@ -64,6 +65,7 @@ BENCHMARKS = {
     "startup": startup,
     "install": install,
     "scale": scale,
+    "searches": searches,
     "soak": soak,
 }
 

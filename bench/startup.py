@@ -38,7 +38,7 @@ INITIALIZE = {
 
 
 def run(folders: list[Path]) -> None:
-    checkouts = {_commit(folder): folder.resolve() for folder in (ROOT, *folders)}
+    checkouts = {commit_of(folder): folder.resolve() for folder in (ROOT, *folders)}
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "HOME": home} | {
             f"SHORTLIST_{name}_DIR": f"{home}/{name.lower()}" for name in ("CONFIG", "DATA", "CACHE")
@@ -81,7 +81,7 @@ def _configure(folder: Path, servers: int, environment: dict[str, str]) -> Path:
     return config
 
 
-def _commit(checkout: Path) -> str:
+def commit_of(checkout: Path) -> str:
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=checkout, capture_output=True, text=True, check=True
     )
