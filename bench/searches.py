@@ -1,7 +1,7 @@
 """CPU time of searches with this checkout and others, for each mode, alone and in a batch, side by side.
 
-`python -m bench searches FOLDER[:DOCUMENTS] [CHECKOUT...]`. This checkout builds the corpora, one with words alone and
-one with static vectors, and every version searches them in processes of its own. The processes are interleaved and CPU
+`python -m bench searches FOLDER[:DOCUMENTS]... [CHECKOUT...]`. This checkout builds a corpus of all folders with words
+alone and, up to 20,000 documents, one with static vectors, and every version searches them in processes of its own. The processes are interleaved and CPU
 time is reported, so that other work on the machine disturbs neither: the best of all rounds, in milliseconds a query.
 `first thread` is the part of a batch that no other core can take. With bm25s installed, its index of the same texts is
 searched, too (`pip install bm25s numba`); one that takes two threads for a batch.
@@ -24,31 +24,34 @@ ROOT = Path(__file__).parents[1]
 ROUNDS = 3
 QUERIES = 300
 EMBEDDERS = {"lexical": "none", "auto": "wordllama"}
+MOST_WITH_VECTORS = 20_000
 
 
 def run(folders: list[Path]) -> None:
-    if not folders:
-        print("searches: pass a folder or an archive in BEIR layout, and checkouts to compare with")
+    others = [folder for folder in folders if (folder / "pyproject.toml").exists()]
+    sets = [beir.load(folder) for folder in folders if folder not in others]
+    if not sets:
+        print("searches: pass folders or archives in BEIR layout, and checkouts to compare with")
         return
-    data = beir.load(folders[0])
-    checkouts = {commit_of(folder): folder.resolve() for folder in (ROOT, *folders[1:])}
+    checkouts = {commit_of(folder): folder.resolve() for folder in (ROOT, *others)}
     figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as place:
-        rows = [(document.id, document.title, document.content) for document in data.documents]
-        queries = [data.queries[id] for id in data.asked(QUERIES)]
+        rows = [(f"{data.name}/{one.id}", one.title, one.content) for data in sets for one in data.documents]
+        queries = [data.queries[id] for data in sets for id in data.asked(QUERIES // len(sets))]
         Path(place, "set.json").write_text(json.dumps({"rows": rows, "queries": queries}), encoding="utf-8")
-        for mode, embedder in EMBEDDERS.items():
-            _run(ROOT, BUILD, place, mode, embedder)
+        modes = [mode for mode in EMBEDDERS if mode == "lexical" or len(rows) <= MOST_WITH_VECTORS]
+        for mode in modes:
+            _run(ROOT, BUILD, place, mode, EMBEDDERS[mode])
         if Bm25sOnDisk.is_installed():
             _run(ROOT, BUILD_RIVAL, place)
         for _ in range(ROUNDS):
             for name, checkout in checkouts.items():
-                for mode in EMBEDDERS:
+                for mode in modes:
                     _keep_least(figures.setdefault(f"{name}, {mode}", {}), _run(checkout, SEARCH, place, mode))
             if Bm25sOnDisk.is_installed():
                 _keep_least(figures.setdefault("bm25s numba on disk", {}), _run(ROOT, SEARCH_RIVAL, place))
     print(json.dumps(figures, indent=2))
-    report.save("searches", {data.name: figures}, beside_others=True)
+    report.save("searches", {"+".join(data.name for data in sets): figures}, beside_others=True)
 
 
 def _keep_least(row: dict[str, float], measured: dict[str, float]) -> None:

@@ -55,6 +55,6 @@ def test_the_siblings_of_a_document_are_its_own_passages(paragraphs: int) -> Non
         corpus.add([doc(name, "\n\n".join(f"{name} word{at} " * 120 for at in range(paragraphs)), name, kind="file")])
     with corpus.snapshot() as state:
         for name in ("first", "second", "third"):
-            (own,) = state.siblings(state.lexical.named(name))
+            (own,) = state.siblings(np.array([*state.lexical.named(name)]))
             assert state.passages(own) == [passage for passage in state.walk() if passage.document_id == name]
             assert len(own) >= paragraphs

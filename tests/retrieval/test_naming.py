@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from shortlist import Document, search
+from shortlist.index.text.analyzers import name_words
 from shortlist.library.opening import open_states
-from shortlist.retrieval.naming import MOST_NAMED, find_identified
+from shortlist.retrieval.naming import MOST_NAMED, find_identified, find_possible
 from tests.retrieval.samples import corpus_of
 
 TOOLS = [
@@ -37,8 +39,16 @@ TOOLS = [
 )
 def test_a_name_identifies_its_document_unless_it_may_be_there_by_chance(query: str, identified: list[str]) -> None:
     with open_states([corpus_of(TOOLS)]) as [(_, state)]:
-        found = find_identified(state, query, state.lexical.named(query))
+        possible = find_possible(query, name_words(query), state.lexical.named(query))
+        found = find_identified(query, possible, state.passages(np.array(possible, dtype=np.int64)))
         assert state.ids(found) == identified
+
+
+def test_passages_with_names_that_are_too_short_are_not_read() -> None:
+    named = {3: 1, 5: 2, 8: 3}
+    for query, possible in [("move it to the front", [8]), ("send_mail it away", [5, 8]), ("move it", [5, 8])]:
+        assert find_possible(query, name_words(query), named) == possible
+    assert find_possible("move", ["move"], {3: 1}) == [3]
 
 
 def test_a_name_that_many_documents_share_identifies_none() -> None:

@@ -35,10 +35,13 @@ def teas(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
 def test_each_query_finds_what_search_finds(
     teas: Corpus, mode: Any, filter: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_module, "PARALLEL_FROM", 0)  # in threads
-    many = search_many(teas, QUERIES, mode, k=3, filter=filter)
-    assert [hits.query for hits in many] == QUERIES
-    assert [hits.to_dict() for hits in many] == [search(teas, one, mode, 3, filter).to_dict() for one in QUERIES]
+    alone = [search(teas, one, mode, 3, filter).to_dict() for one in QUERIES]
+    monkeypatch.setattr(corpus_hits, "AT_ONCE", 9)
+    for threads_from in (1_000, 0):  # together, and each in a thread
+        monkeypatch.setattr(search_module, "PARALLEL_FROM", threads_from)
+        many = search_many(teas, QUERIES, mode, k=3, filter=filter)
+        assert [hits.query for hits in many] == QUERIES
+        assert [hits.to_dict() for hits in many] == alone
 
 
 def test_several_corpora_and_texts_are_searched_together(teas: Corpus) -> None:
@@ -77,28 +80,28 @@ def test_all_queries_read_one_state_while_another_writer_commits(
     teas = create_corpus("teas", path=tmp_path / "teas", embedder="none")
     teas.add(TEAS)
     expected = [hits.to_dict() for hits in search_many(teas, QUERIES)]
-    retrieve = corpus_hits.retrieve_from_state
+    rank = corpus_hits._rank
 
-    def disturb(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
-        if query == "zebra":
+    def disturb(corpus: Corpus, state: Any, terms: Any, *values: Any, **options: Any) -> Any:
+        if terms.text == "zebra":
             with open_corpus(tmp_path / "teas") as writer:
                 writer.remove(["tea-0", "tea-6", "tea-7"])
-        return retrieve(corpus, state, query, *values, **options)
+        return rank(corpus, state, terms, *values, **options)
 
-    monkeypatch.setattr(corpus_hits, "retrieve_from_state", disturb)
+    monkeypatch.setattr(corpus_hits, "_rank", disturb)
     assert [hits.to_dict() for hits in search_many(teas, QUERIES)] == expected
     assert len(teas) == len(TEAS) - 3
 
 
 def test_an_error_of_one_query_is_raised(teas: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    retrieve = corpus_hits.retrieve_from_state
+    rank = corpus_hits._rank
 
-    def fail(corpus: Corpus, state: Any, query: str, *values: Any, **options: Any) -> Any:
-        if query == "zebra":
+    def fail(corpus: Corpus, state: Any, terms: Any, *values: Any, **options: Any) -> Any:
+        if terms.text == "zebra":
             raise InputError("no zebra")
-        return retrieve(corpus, state, query, *values, **options)
+        return rank(corpus, state, terms, *values, **options)
 
-    monkeypatch.setattr(corpus_hits, "retrieve_from_state", fail)
+    monkeypatch.setattr(corpus_hits, "_rank", fail)
     with pytest.raises(InputError, match="no zebra"):
         search_many(teas, QUERIES)
     assert search(teas, "green tea")[0].metadata == {"color": "green"}

@@ -58,8 +58,9 @@ class LexicalIndex(Protocol):
     def ideal(self, terms: TermWeights) -> float: ...  # the score of a passage with all terms
     def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term
     def knows(self, terms: TermWeights) -> bool: ...
-    # the passages whose whole name is in the query; `words` are its `QueryTerms.name_words`, if they are known
-    def named(self, query: str, words: Sequence[str] | None = None) -> Positions: ...
+    # the passages whose whole name is in the query, by position, each with the most words that such a name of it may
+    # have; `words` are the `QueryTerms.name_words` of the query, if they are known
+    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]: ...
 
 
 class State(Protocol):

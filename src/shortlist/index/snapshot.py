@@ -351,14 +351,14 @@ class Snapshot:
         return Column(self.generation, column, values)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
-        found: list[Passage] = []
-        for batch in batched(numbers, _AT_ONCE):
+        found: dict[int, tuple[tuple[Any, ...], str]] = {}
+        for batch in batched(sorted(set(numbers)), _AT_ONCE):  # in their order, neighbors are read together
             rows = self._connection.rows(_select_passages(len(batch)), batch)
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
             texts = self._connection.plain_many([row[4] for row in rows])
-            found += map(_to_passage, rows, texts)
-        return found
+            found.update(zip(batch, zip(rows, texts, strict=True), strict=True))
+        return [_to_passage(*found[number]) for number in numbers]
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
         return self._select(query, self.documents(positions).tolist(), convert)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +21,8 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.embedders.cosine_scale import CosineScale, noise_of, scale_of
 from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores, only_found
+from shortlist.index.snapshot import Snapshot
+from shortlist.index.storage.records import batched
 from shortlist.index.text.query_terms import QueryTerms, TermWeights, analyze, find_query_language, weight_of
 from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
@@ -26,7 +30,7 @@ from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
-from shortlist.retrieval.naming import find_identified
+from shortlist.retrieval.naming import find_identified, find_possible
 from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
 from shortlist.retrieval.scores import best_passages, score
 from shortlist.retrieval.services import find_unknown_services
@@ -34,6 +38,9 @@ from shortlist.retrieval.services import find_unknown_services
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
     from shortlist.results import Positions
+
+# Queries of a batch whose rankings and rows are found together, and from how many on other threads rank them.
+AT_ONCE, RANKED_AHEAD_FROM = 128, 8
 
 _DIGITS = re.compile(r"(\d+)")
 
@@ -199,44 +206,96 @@ def retrieve_from_state(
     whole: bool = True,
 ) -> CorpusHits:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
-    check_canceled()
     if isinstance(state, ServiceState):
+        check_canceled()
         return _retrieve_remotely(corpus, state, query, mode, k, mask, beside_others=beside_others, whole=whole)
-    lexical = state.lexical
-    terms = analyze(lexical.analyzer, query)
-    weighted, counted = lexical.find(terms)
-    ranked = _rank(corpus, state, terms, weighted, counted, mode, k, mask)
-    named = lexical.named(query, terms.name_words)  # a cluster has found them together with the scores
-    permitted = named if mask is None else named[mask[named]]
-    identified = find_identified(state, query, permitted)
-    is_known = bool(len(named)) or (terms.has_content and lexical.knows(weighted)) or ranked.is_foreign
+    terms = analyze(state.lexical.analyzer, query)
+    ranked = _rank(corpus, state, terms, state.lexical.find(terms), mode, k, mask)
+    found = _find(ranked, _read(state, ranked.possible), k, whole=whole)
+    check_canceled()
+    return found.to_hits(corpus, (read or state.passages)(found.positions), beside_others=beside_others)
+
+
+def retrieve_many(
+    states: Sequence[CorpusState], masks: Sequence[Allowed | None], queries: Sequence[str], mode: Mode, k: int
+) -> Iterator[Sequence[CorpusHits]]:
+    """What `retrieve_masked` returns for each query.
+
+    Of local corpora, all processor cores find the best passages by keywords of some queries, in compiled loops, while
+    the hits of those before are made in this thread.
+    """
+    if not all(isinstance(state, Snapshot) for _, state in states):
+        for query in queries:
+            yield retrieve_masked(states, masks, query, mode, k)
+        return
+    several = len(states) > 1
+    with ThreadPoolExecutor(1) as ahead:
+        ranking: list[_QueryBatch] = []
+        for some in (*batched(queries, AT_ONCE), []):
+            ready = ranking
+            ranking = [
+                _QueryBatch(corpus, state, some, mode, k, mask, ahead)
+                for (corpus, state), mask in zip(states, masks, strict=True)
+                if isinstance(state, Snapshot)
+            ]
+            yield from zip(*(batch.to_hits(beside_others=several) for batch in ready), strict=True)
+
+
+class _QueryBatch:
+    """Some queries of one corpus, which are being ranked."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        state: Snapshot,
+        queries: Sequence[str],
+        mode: Mode,
+        k: int,
+        mask: Allowed | None,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        lexical = state.lexical
+        self._analyzed = [analyze(lexical.analyzer, query) for query in queries]
+        self._located = lexical.find_all(self._analyzed)
+        self._rank = partial(_rank, corpus, state, mode=mode, k=k, mask=mask)
+        self._corpus, self._state, self._k = corpus, state, k
+        self._is_ranked: Future[None] | None = None
+        if mode == "lexical" and len(queries) >= RANKED_AHEAD_FROM:
+            counted = [counted for _, counted in self._located]
+            self._is_ranked = pool.submit(lexical.rank_all, counted, max(k, 1), mask)
+
+    def to_hits(self, *, beside_others: bool) -> list[CorpusHits]:
+        if self._is_ranked:
+            self._is_ranked.result()
+        ranked = [self._rank(*both) for both in zip(self._analyzed, self._located, strict=True)]
+        named = iter(_read(self._state, [at for one in ranked for at in one.possible]))
+        found = [_find(one, list(islice(named, len(one.possible))), self._k, whole=True) for one in ranked]
+        check_canceled()
+        passages = iter(_read(self._state, [at for one in found for at in one.positions.tolist()]))
+        return [
+            one.to_hits(self._corpus, list(islice(passages, len(one.best))), beside_others=beside_others)
+            for one in found
+        ]
+
+
+def _read(state: State, positions: Sequence[int]) -> list[Passage]:
+    return state.passages(np.array(positions, dtype=np.int64)) if positions else []
+
+
+def _find(ranked: _Ranked, named: Sequence[Passage], k: int, *, whole: bool) -> _Found:
+    """The best passages of a query without their texts. `named` are those that it may identify by their names."""
+    check_canceled()
+    state, lexical, terms, mode = ranked.state, ranked.state.lexical, ranked.terms, ranked.mode
+    identified = find_identified(terms.text, ranked.possible, named)
+    is_known = ranked.has_names or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
     # Only "auto" ranks by name; the other modes rank as they say.
-    best, relevance = _find_best(ranked, k, identified if mode == "auto" else named[:0], noise, whole=whole)
+    best, relevance = _find_best(ranked, k, identified if mode == "auto" else identified[:0], noise, whole=whole)
     positions = np.array([candidate.position for candidate in best], dtype=np.int64)
-    check_canceled()
-    passages = (read or state.passages)(positions)
     signals = ranked.signals_at(positions, best)
-    signals["covered"] = lexical.covered_at(weighted, positions).tolist()
+    signals["covered"] = lexical.covered_at(ranked.weighted, positions).tolist()
     signals["named"] = _are_of(state, positions, identified)
-    hits = Hits(query=query, mode=mode)
-    for passage, candidate, *row in zip(passages, best, *signals.values(), strict=True):
-        own = {name: part for name, part in zip(signals, row, strict=True) if part > -math.inf}
-        load = partial(corpus.get, passage.document_id)
-        total = candidate.total if mode == "auto" else relevance.total(own["blend"], is_named=own["named"] > 0)
-        chance = relevance.of(total)
-        score = chance if mode == "auto" else candidate.score
-        hits.append(Hit(passage, score, own, load, corpus.name, chance, corpus.is_own))
-    return CorpusHits(
-        corpus,
-        state,
-        hits,
-        perfect=ranked.perfect if beside_others and mode != "auto" else 1.0,
-        threshold=ranked.learned.least_relevance if ranked.learned else THRESHOLD,
-        has_content=terms.has_content,
-        is_known=is_known,
-        relevance=relevance,
-    )
+    return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known)
 
 
 def _retrieve_remotely(
@@ -288,7 +347,7 @@ class _Ranked:
     """The scores of all passages for a query, and what they are made of."""
 
     state: State
-    query: str
+    terms: QueryTerms
     mode: Mode
     weighted: TermWeights
     scale: CosineScale
@@ -299,6 +358,8 @@ class _Ranked:
     learned: Learned | None
     perfect: float  # the score of a perfect match
     is_foreign: bool  # whether the query is in a language that only the vectors know: its words tell nothing
+    has_names: bool  # whether the name of any passage is in the query
+    possible: list[int]  # positions of passages that the query may identify by their names
 
     @property
     def has_vectors(self) -> bool:
@@ -309,12 +370,11 @@ class _Ranked:
         if self.mode == "auto":
             return [_or_zero(score) / self.perfect for score in self.before.at(positions).tolist()]
         lexical = self.state.lexical
-        words = only_found(lexical.scores_at(self.weighted, positions))
-        meaning = np.full(len(positions), -np.inf)
-        if self.has_vectors:
-            meaning = self.scale.apply(self.parts["dense"].at(positions))
-        share = self.share if self.has_vectors else 1.0
-        return list(map(_or_zero, blend(words, meaning, lexical.ideal(self.weighted), share).tolist()))
+        words, ideal = lexical.scores_at(self.weighted, positions), lexical.ideal(self.weighted)
+        if not self.has_vectors:
+            return [score / ideal if score > 0 else 0.0 for score in words.tolist()]
+        meaning = self.scale.apply(self.parts["dense"].at(positions))
+        return list(map(_or_zero, blend(only_found(words), meaning, ideal, self.share).tolist()))
 
     def signals_at(self, positions: Positions, best: Sequence[_Candidate]) -> dict[str, list[float]]:
         """What the scores of the hits are made of; plain numbers, since there are few."""
@@ -329,17 +389,54 @@ class _Ranked:
         return signals
 
 
+class _Found(NamedTuple):
+    """The best passages of a query, without their texts."""
+
+    ranked: _Ranked
+    best: list[_Candidate]
+    positions: Positions
+    signals: dict[str, list[float]]
+    relevance: QueryRelevance
+    has_content: bool
+    is_known: bool
+
+    def to_hits(self, corpus: Corpus, passages: Sequence[Passage], *, beside_others: bool) -> CorpusHits:
+        ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
+        hits = Hits(query=ranked.terms.text, mode=mode)
+        corpus_name, is_own, is_auto, names = corpus.name, corpus.is_own, mode == "auto", tuple(self.signals)
+        for passage, candidate, *row in zip(passages, self.best, *self.signals.values(), strict=True):
+            own = dict(zip(names, row, strict=True))
+            if -math.inf in row:
+                own = {name: part for name, part in own.items() if part > -math.inf}
+            load = partial(corpus.get, passage.document_id)
+            total = candidate.total if is_auto else relevance.total(own["blend"], is_named=own["named"] > 0)
+            chance = relevance.of(total)
+            hits.append(Hit(passage, chance if is_auto else candidate.score, own, load, corpus_name, chance, is_own))
+        return CorpusHits(
+            corpus,
+            ranked.state,
+            hits,
+            perfect=ranked.perfect if beside_others and not is_auto else 1.0,
+            threshold=ranked.learned.least_relevance if ranked.learned else THRESHOLD,
+            has_content=self.has_content,
+            is_known=self.is_known,
+            relevance=relevance,
+        )
+
+
 def _rank(
     corpus: Corpus,
     state: State,
     terms: QueryTerms,
-    weighted: TermWeights,
-    counted: TermWeights,
+    located: tuple[TermWeights, TermWeights],
     mode: Mode,
     k: int,
     mask: Allowed | None,
 ) -> _Ranked:
-    """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
+    """Score the passages, and find those that are named. Pure BM25 uses term counts; "auto" weights the terms and uses
+    what was learned."""
+    check_canceled()
+    weighted, counted = located
     learned = find_learned(corpus, state, mode)
     scale = scale_of(state) if mode != "lexical" and state.has_vectors else CosineScale()
     weights = weights_for(scale.like)
@@ -352,9 +449,11 @@ def _rank(
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
+    named = state.lexical.named(terms.text, terms.name_words)  # a cluster has found them together with the scores
+    permitted = named if mask is None or not named else _permit(named, mask)
     return _Ranked(
         state,
-        terms.text,
+        terms,
         mode,
         weighted,
         scale,
@@ -365,7 +464,14 @@ def _rank(
         learned,
         perfect,
         is_foreign and "dense" in parts,
+        bool(named),
+        find_possible(terms.text, terms.name_words, permitted),
     )
+
+
+def _permit(named: dict[int, int], mask: Allowed) -> dict[int, int]:
+    is_permitted = mask[np.array([*named], dtype=np.int64)]
+    return {at: size for (at, size), permitted in zip(named.items(), is_permitted.tolist(), strict=True) if permitted}
 
 
 def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> QueryRelevance:
@@ -380,7 +486,7 @@ def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> Q
         weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,
         best=next(iter(ranked.blend_at(at)), 0.0),
         dense=next(map(_or_zero, dense), 0.0),
-        names_other_service=bool(find_unknown_services(ranked.query, ranked.state.lexical)),
+        names_other_service=bool(find_unknown_services(ranked.terms.text, ranked.state.lexical)),
         noise=noise,
         slope=slope,
         shift=shift,

@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shortlist.index.text.analyzers import name_words, words
-from shortlist.index.text.languages import is_stop_word
+from shortlist.index.text.languages import ENGLISH_STOP_WORDS, detect_language, get_stop_words
+from shortlist.index.text.word_parts import CACHED_WORDS
 
 if TYPE_CHECKING:
-    from shortlist.index.engine import State
+    from shortlist.documents import Passage
     from shortlist.results import Positions
 
 MOST_NAMED = 64  # passages: a name that more of them share identifies none
+LONG = 3  # words of a name that is in no sentence by chance
 
 
-def find_identified(state: State, query: str, named: Positions) -> Positions:
-    """Those of the passages whose name is in the query that it identifies.
+def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) -> list[int]:
+    """Those of the passages whose name is in the query that it may identify; of most, the names are too short.
+
+    `asked` are the words of the query, and `named` the positions of the passages, each with the words of its name.
+    """
+    if len(named) > MOST_NAMED:
+        return []
+    shortest = min(LONG, len(asked))
+    if shortest > 2 and 2 in named.values() and _find_identifiers(query):
+        shortest = 2
+    return [at for at, size in named.items() if size >= shortest]
+
+
+def find_identified(query: str, possible: Sequence[int], passages: Sequence[Passage]) -> Positions:
+    """Those of the possible positions, with their passages, that the query identifies.
 
     A name identifies its document if it is the whole query, if it is an identifier of several words ("send_mail",
     "sendMail"), or if it has three words or more. A shorter one may be in a sentence by chance ("move", "my list").
     """
-    if not 0 < len(named) <= MOST_NAMED:
-        return named[:0]
+    found: list[int] = []
+    if possible:
+        identifiers, asked = _find_identifiers(query), name_words(query)
+        found = [
+            at
+            for at, passage in zip(possible, passages, strict=True)
+            if any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
+        ]
+    return np.array(found, dtype=np.int64)
+
+
+def _find_identifiers(query: str) -> set[tuple[str, ...]]:
     written = [*query.split(), *words(query)]  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
-    identifiers = {tuple(parts) for word in written if len(parts := name_words(word)) > 1}
-    asked = name_words(query)
-    found = [
-        any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
-        for passage in state.passages(named)
-    ]
-    identified: Positions = named[np.array(found)]
-    return identified
+    return {parts for word in written if len(parts := _parts_of(word)) > 1}
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def _parts_of(word: str) -> tuple[str, ...]:
+    return tuple(name_words(word))
 
 
 def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str, ...]]) -> bool:
@@ -41,6 +65,8 @@ def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str
     size = len(parts)
     if parts == asked or tuple(parts) in identifiers:
         return True
-    if size < 3 or sum(not is_stop_word(part, name) for part in parts) < 2:
+    if size < LONG or not any(asked[start : start + size] == parts for start in range(len(asked) - size + 1)):
         return False
-    return any(asked[start : start + size] == parts for start in range(len(asked) - size + 1))
+    telling = [part for part in parts if part not in ENGLISH_STOP_WORDS]
+    stop_words = get_stop_words(detect_language(name)) if len(telling) > 1 else telling
+    return sum(part not in stop_words for part in telling) > 1

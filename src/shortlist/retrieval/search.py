@@ -17,7 +17,14 @@ from shortlist.index.corpus import Corpus
 from shortlist.library.opening import CorpusState, Searchable, open_corpora, open_states
 from shortlist.protocols import ProgressOption
 from shortlist.results import Hit, Hits, Mode
-from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve, retrieve_from_state, retrieve_masked
+from shortlist.retrieval.corpus_hits import (
+    CorpusHits,
+    refuse_unknown,
+    retrieve,
+    retrieve_from_state,
+    retrieve_many,
+    retrieve_masked,
+)
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.merging import check_comparable, merge
 from shortlist.retrieval.options import SearchOptions, check_count, check_mode, combine_options
@@ -79,7 +86,8 @@ def search_many(
 ) -> list[Hits]:
     """Search for several queries: the hits of each, in the order of the queries, as `search` finds them.
 
-    All queries read one state of each corpus. Semantic searches of large corpora run on all processor cores.
+    All queries read one state of each corpus. Keyword rankings of local corpora and semantic searches of large ones run
+    on all processor cores.
     """
     if isinstance(queries, str):
         raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
@@ -97,11 +105,12 @@ def search_many(
         # Python runs in one thread at a time, so threads gain only if most of the time is spent comparing vectors.
         can_share = all(state.can_share_threads for _, state in states)
         is_large = mode != "lexical" and sum(state.size for _, state in states if state.has_vectors) >= PARALLEL_FROM
-        threads = min(len(queries), os.cpu_count() or 1) if can_share and is_large else 1
-        if threads < 2:
-            return list(map(search_one, queries))
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(search_one, queries))
+        threads = min(len(queries), os.cpu_count() or 1)
+        if can_share and is_large and threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(search_one, queries))
+        found = retrieve_many(states, masks, queries, mode, k)
+        return [_conclude(parts, query, mode, k) for query, parts in zip(queries, found, strict=True)]
 
 
 def _conclude(found: Sequence[CorpusHits], query: str, mode: Mode, k: int) -> Hits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import shortlist
@@ -56,7 +57,7 @@ def test_sources_places_and_files(library: Corpus) -> None:
 
 def test_siblings_are_all_passages_of_a_document(library: Corpus) -> None:
     with library.snapshot() as state:
-        first = state.lexical.named("tea 7")
+        first = np.array([*state.lexical.named("tea 7")])
         for id, positions in zip(state.ids(first), state.siblings(first), strict=True):
             assert state.passages(positions) == [passage for passage in state.walk() if passage.document_id == id]
             assert len(positions) > 1

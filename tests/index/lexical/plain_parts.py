@@ -9,6 +9,7 @@ import numpy as np
 
 from shortlist.index.kernels import formulas
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring, weighted_length
+from shortlist.index.lexical.compiled_parts import Shared
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part, kernel_numbers
 from shortlist.index.lexical.postings import Counts, Postings
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from shortlist.results import Floats, Mask, Positions
 
 Spans = list[list[tuple[int, int]]]  # by part, where the postings of each term are
-
-
-def keys_of_names(words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
-    """The keys of all runs of words that may be a name."""
-    runs = span_keys(list(words), NAME_WORDS)
-    return [key for start, end, key in runs if end - start > 1 or can_be_names[start]]
 
 
 class PlainParts:
@@ -56,17 +51,19 @@ class PlainParts:
             spans.append(here)
         return spans, df
 
-    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
-        keys = np.array(keys_of_names(words, can_be_names), dtype=np.uint64)
-        found: set[int] = set()
+    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> dict[int, int]:
+        runs = span_keys(list(words), NAME_WORDS)
+        sizes = {key: end - start for start, end, key in runs if end - start > 1 or can_be_names[start]}
+        found: dict[int, int] = {}
         for part in self._parts:
-            docs = part.postings.name_docs[np.isin(part.postings.name_keys, keys)]
-            found |= {part.offset + doc for doc in docs.tolist() if part.dead is None or not part.dead[doc]}
-        return sorted(found)
+            for key, doc in zip(part.postings.name_keys.tolist(), part.postings.name_docs.tolist(), strict=True):
+                if key in sizes and (part.dead is None or not part.dead[doc]):
+                    found[part.offset + doc] = max(sizes[key], found.get(part.offset + doc, 0))
+        return dict(sorted(found.items()))
 
     def rank(
         self, spans: Spans, weights: Sequence[float], shares: Sequence[float], k: int, allowed: Mask | None
-    ) -> tuple[Ranking, list[float]]:
+    ) -> tuple[Ranking, list[Shared]]:
         raise NotImplementedError("without bounds, everything is scored")
 
     def score_all(self, spans: Spans, weights: Sequence[float]) -> Floats:
@@ -81,12 +78,13 @@ class PlainParts:
 
     def look_at(
         self, spans: Spans, weights: Sequence[float], shares: Sequence[float], positions: Positions
-    ) -> tuple[Floats, list[float]]:
+    ) -> tuple[Floats, list[Shared]]:
         covered = np.zeros(len(positions))
         for part, here in zip(self._parts, spans, strict=True):
             for (start, end), share in zip(here, shares, strict=True):
                 covered[np.isin(positions, part.postings.docs[start:end] + part.offset)] += share
-        return self.score_all(spans, weights)[positions], covered.tolist()
+        shared = self.score_all(spans, shares)[positions]
+        return self.score_all(spans, weights)[positions], list(zip(shared.tolist(), covered.tolist(), strict=True))
 
     def _gain(self, part: Part, lengths: Floats, start: int, end: int) -> Floats:
         weights, base, scale, _, k1, delta = self._numbers

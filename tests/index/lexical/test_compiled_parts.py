@@ -16,6 +16,7 @@ from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.lexical.postings import Fields
+from shortlist.index.text.query_terms import analyze
 from tests.index.lexical.plain_parts import PlainParts
 from tests.index.lexical.samples import assert_ranks_as_if_exhaustive, fields, plain, texts, thorough
 
@@ -53,11 +54,11 @@ def test_a_filter_of_names_rules_out_none_that_exists() -> None:
     tools = [Fields(names=(f"tool {at % 700}",)) for at in range(1000)]
     queries = [f"run tool {at} and tool {at + 1} please" for at in range(0, 800, 7)]
     ours = Lexical([Part(build(tools, plain)), Part(build(tools[:10], plain), 1000)], plain)
-    all_named = [ours.named(query).tolist() for query in queries]
-    assert all_named[0] == [0, 1, 700, 701, 1000, 1001]
-    assert all_named[-1] == []
+    all_named = [ours.named(query) for query in queries]
+    assert all_named[0] == dict.fromkeys([0, 1, 700, 701, 1000, 1001], 2)
+    assert all_named[-1] == {}
     slow = without_loops(ours)
-    assert [slow.named(query).tolist() for query in queries] == all_named
+    assert [slow.named(query) for query in queries] == all_named
 
 
 @thorough
@@ -77,6 +78,36 @@ def test_coarse_sums_lead_to_the_exact_ranking_ties_included(
     allowed = data.draw(st.one_of(st.none(), st.lists(st.booleans(), min_size=len(passages), max_size=len(passages))))
     mask = None if allowed is None else np.array(allowed)
     assert_ranks_as_if_exhaustive(ours, query, k, mask)
+
+
+@given(
+    passages=st.lists(fields, min_size=1, max_size=24),
+    cut=st.integers(0, 24),
+    dead=st.sets(st.integers(0, 23)),
+    some=st.lists(texts, max_size=5),
+    k=st.integers(1, 6),
+    allowed=st.none() | st.lists(st.booleans(), min_size=24, max_size=24),
+)
+def test_many_queries_are_ranked_in_threads_as_each_is_alone(
+    passages: list[Fields], cut: int, dead: set[int], some: list[str], k: int, allowed: list[bool] | None
+) -> None:
+    ours = Lexical(cut_in_two(passages, cut, dead), plain)
+    mask = None if allowed is None else np.array(allowed[: len(passages)])
+    queries = [analyze(plain, query) for query in some * 5]  # enough for two threads
+    many = ours.find_all(queries)
+    ours.rank_all([counted for _, counted in many], k, mask)
+    for query, (weighted, counted) in zip(queries, many, strict=True):
+        assert counted.ranked
+        alone = ours.rank(query.counts, k, mask)
+        found = ours.rank(counted, k, mask)
+        assert found is counted.ranked[2]
+        assert (found.positions.tolist(), found.scores.tolist()) == (alone.positions.tolist(), alone.scores.tolist())
+        assert ours.scores_at(weighted, found.positions).tolist() == [
+            *ours.scores_at(query.weights, found.positions).tolist()
+        ]
+        assert ours.covered_at(weighted, found.positions).tolist() == [
+            *ours.covered_at(query.weights, found.positions).tolist()
+        ]
 
 
 def cut_in_two(passages: list[Fields], cut: int, dead: set[int]) -> list[Part]:

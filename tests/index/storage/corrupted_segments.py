@@ -36,6 +36,7 @@ from shortlist.index.storage import database, segment, segment_checks, writer
 from shortlist.index.storage.segment import Segment, SegmentDamaged
 from shortlist.index.storage.sql_tables import SegmentRow, read_id
 from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.query_terms import analyze
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def answers(corpus: Corpus) -> list[tuple[str, str, float]]:
     with corpus.snapshot() as state:
         assert isinstance(state, Snapshot)
         for query in QUERIES:
-            named = state.lexical.named(query)
+            named = np.array([*state.lexical.named(query)], np.int64)
             for ranking in (
                 state.lexical.rank(query, 5),
                 state.dense.rank(query, 2),
@@ -343,8 +344,10 @@ class Fuzzer:
                 found = ranker.rank(terms, 5)
                 ranker.covered_at(terms, found.positions)
                 ranker.scores(terms)
-                named = ranker.named(query)
-                for positions in (found.positions, named):
+                named = np.array([*ranker.named(query)], np.int64)
+                ((_, counted),) = ranker.find_all([analyze(analyzer, query)])
+                ranker.rank_all([counted], 5, None)
+                for positions in (found.positions, named, ranker.rank(counted, 5).positions):
                     if len(positions) and not 0 <= positions.min() <= positions.max() < ranker.size:
                         raise AssertionError("a position is outside of the index")
 

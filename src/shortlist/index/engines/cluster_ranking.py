@@ -19,6 +19,7 @@ from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, repetitions
 from shortlist.index.engines.facets import Condition, Query
 from shortlist.index.kernels.formulas import weighted_tf
 from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
+from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.lexical_ranker import bind_analyzer, count_languages, find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
@@ -143,9 +144,9 @@ class BM25Query:
     def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]:
         return TermReadings(query.weights, query.readings), TermReadings(query.counts, query.readings)
 
-    def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
+    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]:
         hits = [hit for search in self.name_searches(query) for hit in self._reader.hits(search)]
-        return np.sort(self._reader.locate(hits))
+        return dict.fromkeys(sorted(self._reader.locate(hits).tolist()), NAME_WORDS)
 
     def scores(self, terms: TermWeights) -> None:
         return None

@@ -46,11 +46,12 @@ typedef struct {
     int64_t place, start, end;
 } Span;
 
-/* `covered` is the sum of the shares of those terms that the passage has. */
+/* `covered` is the sum of the shares of those terms that the passage has, `shared` its score with shares as weights. */
 typedef struct {
     double score;
     int64_t place;
     double covered;
+    double shared;
 } Scored;
 
 /* Memory that a query works in: for each passage the sum of its rare terms (all 0 between queries), and what was found;
@@ -250,28 +251,39 @@ EXPORT void find_terms(const Part *const *parts, int64_t count, const uint64_t *
     }
 }
 
+/* The same for the terms of several queries: `ends` are those of each among the keys; its spans are side by side. */
+EXPORT void find_terms_of_all(const Part *const *parts, int64_t count, const uint64_t *keys, const int64_t *ends,
+                              int64_t queries, Span *spans, int64_t *df) {
+    for (int64_t query = 0, start = 0; query < queries; start = ends[query++])
+        find_terms(parts, count, keys + start, ends[query] - start, spans + count * start, df + start);
+}
+
 /* Set the bits of a filter of names, which is zero before. */
 EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift, uint64_t *filter) {
     for (int64_t at = 0; at < count; at++)
         filter[keys[at] >> shift >> 6] |= 1ull << (keys[at] >> shift & 63);
 }
 
-/* Write the positions of live passages whose name is a run of these words, at most `most`; return how many there are.
+/* Write the positions of live passages whose name is a run of these words, at most `most`, and the words of each name;
+   return how many there are.
 
    The words are joined by spaces, and `ends` are theirs. A run has up to `longest` words, and one word only if it
    `can_be_name`. */
 EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, const int64_t *ends,
                           int64_t words, const uint8_t *can_be_name, int64_t longest, int64_t *positions,
-                          int64_t most) {
-    uint64_t *keys = malloc((words * longest + 1) * sizeof *keys);
+                          int64_t *sizes, int64_t most) {
+    uint64_t *keys = malloc((words * longest + 1) * (sizeof *keys + 1));
+    uint8_t *sizes_of_runs = (uint8_t *)(keys + words * longest + 1);
     int64_t runs = 0, found = 0;
     for (int64_t first = 0; first < words; first++) {
         int64_t start = first ? ends[first - 1] + 1 : 0;
         uint64_t hash = BASIS;
         for (int64_t last = first; last < least_of(first + longest, words); start = ends[last++]) {
             hash = add_to_hash(hash, text, start, ends[last]);
-            if (first != last || can_be_name[first])
+            if (first != last || can_be_name[first]) {
+                sizes_of_runs[runs] = (uint8_t)(last - first + 1);
                 keys[runs++] = spread(hash);
+            }
         }
     }
     for (int64_t number = 0; number < count; number++) {
@@ -286,8 +298,10 @@ EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t
             for (; at < part->names && part->name_keys[at] == keys[run]; at++) {
                 if (!is_inside(part, part->name_docs[at]) || (part->dead && part->dead[part->name_docs[at]]))
                     continue;
-                if (found < most)
+                if (found < most) {
                     positions[found] = part->offset + part->name_docs[at];
+                    sizes[found] = sizes_of_runs[run];
+                }
                 found++;
             }
         }
@@ -594,8 +608,7 @@ static int compare_scored(const void *first, const void *second) {
 
 static void score_doc(const Part *part, const Query *query, Scored *scored) {
     int64_t doc = scored->place;
-    scored->score = 0.0;
-    scored->covered = 0.0;
+    scored->score = scored->covered = scored->shared = 0.0;
     for (int64_t number = 0; number < query->count; number++) {
         const Term *term = query->terms + number;
         int64_t start = term->start, end = term->end;
@@ -607,12 +620,14 @@ static void score_doc(const Part *part, const Query *query, Scored *scored) {
         }
         int64_t at = find_doc(part->docs, start, end, doc);
         if (at < end && part->docs[at] == doc) {
-            scored->score += term->weight * gain_of(part, at, doc);
+            double gain = gain_of(part, at, doc);
+            scored->score += term->weight * gain;
             scored->covered += term->covers;
+            scored->shared += term->covers * gain;
         }
     }
     if (isnan(scored->score)) /* of lengths below zero; it has no place in an order */
-        scored->score = 0.0;
+        scored->score = scored->shared = 0.0;
 }
 
 /* The terms of a query that a part has, in order. */
@@ -670,7 +685,7 @@ EXPORT void look_at(const Part *const *parts, int64_t count, const Span *spans, 
             score_doc(part, &query, scored);
             scored->place += part->offset;
             if (part->dead && part->dead[doc])
-                scored->score = 0.0;
+                scored->score = scored->shared = 0.0;
         }
     }
     free(query.terms);
@@ -696,7 +711,7 @@ static int64_t rank_part(const Part *part, const Span *spans, const double *weig
     int64_t found = find_candidates(part, query, reached, stripes, allowed, room);
     Scored *scored = room->scored;
     for (int64_t number = 0; number < found; number++)
-        scored[number] = (Scored){room->most[number] * unit, room->places[number], 0};
+        scored[number] = (Scored){room->most[number] * unit, room->places[number], 0, 0};
     qsort(scored, found, sizeof *scored, compare_scored);
     double *heap = malloc(query->k * sizeof *heap);
     for (int64_t number = 0; number < query->k; number++)
@@ -749,6 +764,33 @@ EXPORT int64_t rank(const Part *const *parts, const int64_t *order, int64_t coun
 }
 
 EXPORT void release(void *memory) { free(memory); }
+
+/* Rank all queries, together with all other threads that call this with the same arrays, each with its own `memory`.
+
+   `ends` are those of each query among the weights, `next` is the number of the next query, and `results` and `kept` are
+   what `rank` finds for each. */
+EXPORT void rank_all(const Part *const *parts, const int64_t *order, int64_t count, const Span *spans,
+                     const double *weights, const double *shares, const int64_t *ends, int64_t queries, int64_t k,
+                     int64_t stripes, const uint8_t *allowed, void *memory, int64_t size, int64_t *next,
+                     Scored **results, int64_t *kept) {
+    for (;;) {
+        int64_t query = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED);
+        if (query >= queries)
+            return;
+        int64_t start = query ? ends[query - 1] : 0;
+        kept[query] = rank(parts, order, count, spans + count * start, weights + start, shares + start,
+                           ends[query] - start, k, stripes, allowed, memory, size, results + query);
+    }
+}
+
+/* Write the results of all queries one after another, and free them. */
+EXPORT void join_results(Scored **results, const int64_t *kept, int64_t queries, Scored *joined) {
+    for (int64_t query = 0; query < queries; joined += kept[query++]) {
+        for (int64_t number = 0; number < kept[query]; number++)
+            joined[number] = results[query][number];
+        free(results[query]);
+    }
+}
 
 /* Merge the postings of parts, in order, whose passages get new numbers, or -1 if they are left out. The arrays have
    room for everything; `sizes` are the numbers of terms, postings and large counts that were written. */

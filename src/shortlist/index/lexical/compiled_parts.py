@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from array import array
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +29,16 @@ if TYPE_CHECKING:
 STRIPES = 16  # runs of blocks whose best are read first, to learn what the others must reach
 BOUNDED_UP_TO = 1_000  # more hits are found by scoring everything
 
+QUERIES_FOR_EACH = 16  # thread: with fewer, starting it takes as long as it saves
+
 # With fewer names, a filter of them saves nothing; with 16 ranges for each name it rules out 15 of 16 keys.
 FILTERED_FROM, RANGES_PER_NAME = 4_000, 16
 
-_SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("covered", "f8")])
+_SCORED = np.dtype([("score", "f8"), ("place", "i8"), ("covered", "f8"), ("shared", "f8")])
+
+
+# What the shares of terms say of a passage: its score with the shares as weights, and the sum of those of its terms.
+Shared = tuple[float, float]
 
 
 class CompiledParts:
@@ -83,41 +91,88 @@ class CompiledParts:
         self._loops.find_terms(self._pointers, self._count, _address(asked), len(keys), _address(spans), _address(df))
         return spans, df.tolist()
 
-    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> list[int]:
-        """The positions of live passages with a name that is a run of these words, in order."""
+    def find_all(self, keys: Sequence[int], ends: Sequence[int]) -> tuple[list[Any], list[int]]:
+        """The same for several queries, whose keys are side by side; `ends` are those of each."""
+        asked, last = array("Q", keys), array("q", ends)
+        spans, df = array("q", bytes(24 * len(keys) * self._count)), array("q", bytes(8 * len(keys)))
+        self._loops.find_terms_of_all(
+            self._pointers, self._count, _address(asked), _address(last), len(last), _address(spans), _address(df)
+        )
+        size = 3 * self._count
+        return [spans[size * start : size * end] for start, end in pairwise([0, *ends])], df.tolist()
+
+    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> dict[int, int]:
+        """The positions of live passages with a name that is a run of these words, in order, and its number of words.
+
+        A passage with several such names has the most words of these.
+        """
         text = " ".join(words).encode("utf-8", "replace")
         lengths = (len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in words)
         ends = array("q", accumulate(lengths, lambda end, length: end + 1 + length))
         most = 64
         while True:
-            found = array("q", bytes(8 * most))
+            found, sizes = array("q", bytes(8 * most)), array("q", bytes(8 * most))
             count = self._loops.find_names(
                 self._pointers, self._count, text, _address(ends), len(words), bytes(can_be_names), NAME_WORDS,
-                _address(found), most,
+                _address(found), _address(sizes), most,
             )  # fmt: skip
             if count <= most:
-                return sorted(set(found[:count]))
+                return dict(sorted(zip(found[:count], sizes[:count], strict=True)))
             most = count
 
     def rank(
         self, spans: Any, weights: Sequence[float], shares: Sequence[float], k: int, allowed: Mask | None
-    ) -> tuple[Ranking, list[float]]:
-        """The best k and all that tie with the last, best first, then by position; and the shares that each covers."""
+    ) -> tuple[Ranking, list[Shared]]:
+        """The best k and all that tie with the last, best first, then by position; and what the shares say of each."""
         self._ensure_bounds()
         values, parts, results = array("d", weights), array("d", shares), ctypes.c_void_p()
-        try:
-            scratch = self._scratch.pop()
-        except IndexError:
-            scratch = self._make_scratch()
-        count = self._loops.rank(
-            self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
-            len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), scratch[1],
-            self._largest, ctypes.byref(results),
-        )  # fmt: skip
-        self._scratch.append(scratch)
+        with self._room() as room:
+            count = self._loops.rank(
+                self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
+                len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room,
+                self._largest, ctypes.byref(results),
+            )  # fmt: skip
         found = np.frombuffer(ctypes.string_at(results, _SCORED.itemsize * count) if count else b"", _SCORED)
         self._loops.release(results)
-        return Ranking(found["place"].copy(), found["score"].copy()), found["covered"].tolist()
+        return Ranking(found["place"].copy(), found["score"].copy()), _shared(found)
+
+    def rank_all(
+        self, queries: Sequence[tuple[Any, Sequence[float], Sequence[float]]], k: int, allowed: Mask | None
+    ) -> list[tuple[Ranking, list[Shared]]]:
+        """What `rank` finds for spans, weights and shares of each query, in a thread for each processor core."""
+        self._ensure_bounds()
+        spans, weights, shares = array("q"), array("d"), array("d")
+        ends, kept = array("q"), array("q", bytes(8 * len(queries)))
+        for own_spans, own_weights, own_shares in queries:
+            spans.extend(own_spans)
+            weights.extend(own_weights)
+            shares.extend(own_shares)
+            ends.append(len(weights))
+        next_query, results = array("q", [0]), array("Q", bytes(8 * len(queries)))
+        permitted = None if allowed is None else at(allowed, np.bool_)
+
+        def work() -> None:
+            with self._room() as room:
+                self._loops.rank_all(
+                    self._pointers, _address(self._order), self._count, _address(spans), _address(weights),
+                    _address(shares), _address(ends), len(ends), k, max(STRIPES, k), permitted, room, self._largest,
+                    _address(next_query), _address(results), _address(kept),
+                )  # fmt: skip
+
+        threads = min(os.cpu_count() or 1, -(-len(queries) // QUERIES_FOR_EACH))
+        helpers = [threading.Thread(target=work) for _ in range(threads - 1)]
+        for helper in helpers:
+            helper.start()
+        work()
+        for helper in helpers:
+            helper.join()
+        found = np.empty(sum(kept), _SCORED)
+        self._loops.join_results(_address(results), _address(kept), len(kept), found.ctypes.data)
+        places, scores, shared = found["place"].copy(), found["score"].copy(), _shared(found)
+        return [
+            (Ranking(places[start:end], scores[start:end]), shared[start:end])
+            for start, end in pairwise(accumulate(kept, initial=0))
+        ]
 
     def score_all(self, spans: Any, weights: Sequence[float]) -> Floats:
         """The score of every position, 0 for deleted passages."""
@@ -129,15 +184,15 @@ class CompiledParts:
 
     def look_at(
         self, spans: Any, weights: Sequence[float], shares: Sequence[float], positions: Positions
-    ) -> tuple[Floats, list[float]]:
-        """The score of each position, 0 for deleted passages, and the shares of the terms that its passage has."""
+    ) -> tuple[Floats, list[Shared]]:
+        """The score of each position, 0 for deleted passages, and what the shares say of its passage."""
         values, parts, found = array("d", weights), array("d", shares), np.zeros(len(positions), _SCORED)
         found["place"] = positions
         self._loops.look_at(
             self._pointers, self._count, _address(spans), _address(values), _address(parts), len(values),
             found.ctypes.data, len(found),
         )  # fmt: skip
-        return found["score"], found["covered"].tolist()
+        return found["score"], _shared(found)
 
     def set_vector_lengths(self, idf_of_part: Sequence[Floats]) -> None:
         """Compute the lengths of passages as tf-idf vectors, which cosine divides by."""
@@ -166,11 +221,21 @@ class CompiledParts:
                 struct.impacts = at(impacts.values, np.uint8)  # the last one: with it, `look_at` uses all of them
             self._has_prepared = True
 
-    def _make_scratch(self) -> tuple[Any, int]:
-        """Memory for a query to work in, and its address; used again by later queries."""
-        scratch = np.empty(self._loops.room_bytes(self._largest), np.uint8)
-        self._loops.clear_room(scratch.ctypes.data, self._largest)
-        return scratch, scratch.ctypes.data
+    @contextmanager
+    def _room(self) -> Iterator[int]:
+        """The address of memory for a query to work in; it is used again by later queries."""
+        try:
+            scratch = self._scratch.pop()
+        except IndexError:
+            memory = np.empty(self._loops.room_bytes(self._largest), np.uint8)
+            scratch = memory, memory.ctypes.data
+            self._loops.clear_room(scratch[1], self._largest)
+        yield scratch[1]
+        self._scratch.append(scratch)
+
+
+def _shared(found: NDArray[Any]) -> list[Shared]:
+    return list(zip(found["shared"].tolist(), found["covered"].tolist(), strict=True))
 
 
 def _address(buffer: array[Any]) -> int:

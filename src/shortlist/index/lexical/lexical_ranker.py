@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
-from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts
+from shortlist.index.lexical.compiled_parts import BOUNDED_UP_TO, CompiledParts, Shared
 from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.text.analyzers import Analyzer, language_term, name_words, span_keys, term_key
@@ -76,8 +77,8 @@ class LocatedTerms(NamedTuple):
     df: list[int]
     idf: list[float]
     weights: list[float]
-    shares: list[float]  # what each term counts for in `Lexical.covered_at`
-    covered: dict[int, float]  # by position, the shares of the terms of its passage, where that is known
+    shares: list[float]  # what each term counts for in `Lexical.covered_at`: the weights, not those by count
+    known: dict[int, Shared]  # by position, what the shares say of its passage, where that is known
 
 
 class FoundTerms(TermReadings):
@@ -86,6 +87,7 @@ class FoundTerms(TermReadings):
     def __init__(self, terms: Mapping[str, float], readings: Readings, found: LocatedTerms) -> None:
         super().__init__(terms, readings)
         self.found = found
+        self.ranked: tuple[int, Mask | None, Ranking] | None = None  # for a k and a mask, by `Lexical.rank_all`
 
 
 def _sum_once(terms: TermWeights, weights: list[float], df: list[int]) -> float:
@@ -93,6 +95,13 @@ def _sum_once(terms: TermWeights, weights: list[float], df: list[int]) -> float:
     if not getattr(terms, "readings", ()):
         return sum(weights)
     return sum_weights(terms, dict(zip(terms, weights, strict=True)), dict(zip(terms, df, strict=True)))
+
+
+def _combine(query: QueryTerms, found: LocatedTerms) -> tuple[FoundTerms, FoundTerms]:
+    """The terms of a query by their weights, with which they were found, and by their counts."""
+    weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
+    counted = found._replace(weights=weights)
+    return FoundTerms(query.weights, query.readings, found), FoundTerms(query.counts, query.readings, counted)
 
 
 class Lexical:
@@ -128,31 +137,50 @@ class Lexical:
     def rank(self, query: str | TermWeights, k: int, allowed: Mask | None = None) -> Ranking:
         """The k best for a text or for terms, and those that tie with the last of them."""
         found = self._find(self.analyzer.terms(query) if isinstance(query, str) else query)
-        if self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO:
-            ranking, covered = self._loops.rank(found.spans, found.weights, found.shares, k, allowed)
-            found.covered.update(zip(ranking.positions.tolist(), covered, strict=True))
+        if isinstance(query, FoundTerms) and query.ranked and query.ranked[0] == k and query.ranked[1] is allowed:
+            return query.ranked[2]
+        if self._is_bounded(k):
+            ranking, shared = self._loops.rank(found.spans, found.weights, found.shares, k, allowed)
+            found.known.update(zip(ranking.positions.tolist(), shared, strict=True))
             return ranking
         scores = self._scores(found, allowed)
         scores[scores <= 0] = -np.inf
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
 
+    def rank_all(self, queries: Sequence[FoundTerms], k: int, allowed: Mask | None) -> None:
+        """Rank all queries, as `find_all` returns them, on all processor cores; `rank` then returns what was found."""
+        if not self._is_bounded(k):
+            return
+        every = [(query.found.spans, query.found.weights, query.found.shares) for query in queries]
+        for query, (ranking, shared) in zip(queries, self._loops.rank_all(every, k, allowed), strict=True):
+            query.ranked = k, allowed, ranking
+            query.found.known.update(zip(ranking.positions.tolist(), shared, strict=True))
+
+    def _is_bounded(self, k: int) -> bool:
+        return self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO
+
     def scores_at(self, terms: TermWeights, positions: Positions) -> Floats:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
-        return self._look_at(self._find(terms), positions)
+        found = self._find(terms)
+        if found.weights is found.shares and not self._formula.is_cosine:
+            known = [found.known.get(position) for position in positions.tolist()]
+            if None not in known:
+                return np.array([shared[0] for shared in known if shared], dtype=np.float64)
+        return self._look_at(found, positions)
 
     def covered_at(self, terms: TermWeights, positions: Positions) -> Floats:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
         wanted = positions.tolist()
-        if not found.covered.keys() >= set(wanted):
+        if not found.known.keys() >= set(wanted):
             self._look_at(found, positions)
-        total = _sum_once(terms, found.shares, found.df)
-        return np.minimum(np.array([found.covered[position] for position in wanted]) / max(total, 1e-9), 1.0)
+        total = max(_sum_once(terms, found.shares, found.df), 1e-9)
+        return np.array([min(found.known[position][1] / total, 1.0) for position in wanted], dtype=np.float64)
 
     def _look_at(self, found: LocatedTerms, positions: Positions) -> Floats:
-        scores, covered = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
-        found.covered.update(zip(positions.tolist(), covered, strict=True))
+        scores, shared = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
+        found.known.update(zip(positions.tolist(), shared, strict=True))
         return scores
 
     def scores(self, terms: TermWeights, allowed: Mask | None = None) -> Floats:
@@ -196,17 +224,26 @@ class Lexical:
         """Whether any passage has any of these terms."""
         return any(self._find(terms).df)
 
-    def named(self, query: str, words: Sequence[str] | None = None) -> Positions:
-        """Positions of passages whose name occurs in the query, word for word; `words` are its words, if known."""
+    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]:
+        """Positions of passages whose name occurs in the query, word for word, each with the words of its longest one.
+
+        `words` are those of the query, if they are known.
+        """
         words = name_words(query) if words is None else words
-        return np.array(self._loops.named(words, _can_be_names(words)), dtype=np.int64)
+        return self._loops.named(words, _can_be_names(words))
 
     def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
         """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
-        found = self._weigh(query.keys, query.weights.values())
-        weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
-        counted = found._replace(weights=weights)
-        return FoundTerms(query.weights, query.readings, found), FoundTerms(query.counts, query.readings, counted)
+        return _combine(query, self._weigh(query.keys, query.weights.values()))
+
+    def find_all(self, queries: Sequence[QueryTerms]) -> list[tuple[FoundTerms, FoundTerms]]:
+        """What `find` returns for each query."""
+        ends = list(accumulate(len(query.keys) for query in queries))
+        spans, df = self._loops.find_all([key for query in queries for key in query.keys], ends)
+        return [
+            _combine(query, self._weigh_located(own, df[end - len(query.keys) : end], query.weights.values()))
+            for query, own, end in zip(queries, spans, ends, strict=True)
+        ]
 
     def _find(self, terms: TermWeights) -> LocatedTerms:
         if isinstance(terms, FoundTerms):
@@ -216,7 +253,15 @@ class Lexical:
 
     def _weigh(self, keys: Sequence[int], counts: Iterable[float]) -> LocatedTerms:
         """Where the terms with these keys are, and their weights; each counts as often as given."""
-        spans, df = self._loops.find(keys)
-        idf = [self._formula.idf(self.live, min(n, self.live)) if self.live else 0.0 for n in df]
+        return self._weigh_located(*self._loops.find(keys), counts)
+
+    def _weigh_located(self, spans: Any, df: list[int], counts: Iterable[float]) -> LocatedTerms:
+        idf = list(map(self._idf, df))
         weights = [count * one for count, one in zip(counts, idf, strict=True)]
         return LocatedTerms(spans, df, idf, weights, weights, {})
+
+    @cached_property
+    def _idf(self) -> Callable[[int], float]:
+        """The idf of a term by the number of its passages, most of which occur again and again."""
+        formula, live = self._formula, self.live
+        return lru_cache(maxsize=1 << 14)(lambda df: formula.idf(live, min(df, live)) if live else 0.0)
