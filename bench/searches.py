@@ -1,10 +1,10 @@
 """CPU time of searches with this checkout and others, for each mode, alone and in a batch, side by side.
 
 `python -m bench searches FOLDER[:DOCUMENTS]... [CHECKOUT...]`. This checkout builds a corpus of all folders with words
-alone and, up to 20,000 documents, one with static vectors, and every version searches them in processes of its own. The processes are interleaved and CPU
-time is reported, so that other work on the machine disturbs neither: the best of all rounds, in milliseconds a query.
-`first thread` is the part of a batch that no other core can take. With bm25s installed, its index of the same texts is
-searched, too (`pip install bm25s numba`); one that takes two threads for a batch.
+alone and, up to 20,000 documents, one with static vectors, and every version searches them in processes of its own. The
+processes are interleaved and CPU time is reported, so that other work on the machine disturbs neither: the best of all
+rounds, in milliseconds a query. `first thread` is the part of a batch that no other core can take. With bm25s
+installed, its index of the same texts is searched, too (`pip install bm25s numba`), in a batch by two threads.
 """
 
 from __future__ import annotations

@@ -38,6 +38,13 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def cut(self, k: int) -> Ranking:
+        """The best k, and all that tie with the last of them."""
+        if k >= len(self):
+            return self
+        kept = self.scores >= self.scores[k - 1] if k else self.scores != self.scores
+        return Ranking(self.positions[kept], self.scores[kept])
+
 
 @dataclass(frozen=True, slots=True)
 class Hit(Plain):

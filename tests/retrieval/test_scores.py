@@ -230,10 +230,11 @@ def test_the_best_of_words_and_meaning_are_found_without_scoring_everything(
     corpus = corpus_of(documents, embedder="light")
     for mode in MODES:
         found = []
-        for below, first in ((1 << 60, depth), (0, depth)):
+        for below, one_pass_below in ((1 << 60, 0), (0, 1 << 60), (0, 0)):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", below)
-                patch.setattr(scores, "BLENDED_DEPTH", first)
+                patch.setattr("shortlist.index.snapshot.ONE_PASS_BELOW", one_pass_below)
+                patch.setattr(scores, "BLENDED_DEPTH", depth)
                 hits = search(corpus, " ".join(query), mode, k=k, filter={"even": True} if filtered else None)
             found.append([(round(hit.score, 5), sorted(hit.signals)) for hit in hits])
-        assert found[0] == found[1]
+        assert found[0] == found[1] == found[2]

@@ -77,11 +77,7 @@ class BestScores:
             self._deepest = k, self._rank(k)
             if self._is_exact:
                 self._ranked.append(self._deepest[1])
-        ranking = self._deepest[1]
-        if k >= len(ranking):
-            return ranking
-        kept = ranking.scores >= ranking.scores[k - 1] if k else np.zeros(len(ranking), dtype=bool)  # with ties
-        return Ranking(ranking.positions[kept], ranking.scores[kept])
+        return self._deepest[1].cut(k)
 
     def at(self, positions: Positions) -> Floats:
         while self._ranked:
@@ -92,6 +88,29 @@ class BestScores:
         if unknown:
             self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
         return np.array([self._known[position] for position in wanted], dtype=np.float64)
+
+
+class NearScores(BestScores):
+    """Scores of a part that can be added to others: the best sums are found in one pass, with the best scores."""
+
+    def __init__(
+        self,
+        rank: Callable[[int], Ranking],
+        at: Callable[[Positions], Floats],
+        every: Callable[[], Floats | None],
+        rank_sums: Callable[[Floats, float, int], Ranking],
+    ) -> None:
+        super().__init__(rank, at, every)
+        self._rank_sums = rank_sums
+
+    def ranking_of_sums(self, added: Floats, factor: float, k: int) -> Ranking:
+        """Positions in order, with their scores, that include the k highest sums of `added` and `factor` x score."""
+        found = self._rank_sums(added, factor, k)
+        self._ranked.append(found)
+        if self._deepest is None:
+            best = top(found.scores, 1)
+            self._deepest = 1, Ranking(found.positions[best], found.scores[best])
+        return found
 
 
 def only_found(scores: Floats) -> Floats:

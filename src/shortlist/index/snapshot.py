@@ -22,7 +22,7 @@ from shortlist.index.dense.dense_ranker import Dense, VectorPart
 from shortlist.index.engine import BUILT_IN, MISSING, Located, require_embedder
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
-from shortlist.index.query_scores import AllScores, BestScores, Request, Scores, only_found
+from shortlist.index.query_scores import AllScores, BestScores, NearScores, Request, Scores, only_found
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
     Rows,
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 # With fewer passages it is faster to compare all vectors than to search for the best: at 10,000 both take 2.5 ms, at
 # 40,000 it is 6.7 and 3.5. A caller that needs all scores gets them up to five times this number.
 ALL_SCORES_BELOW = 10_000
+
+# With fewer passages a blend is ranked in one pass: the scores by keywords are added to the bounds of the products.
+ONE_PASS_BELOW = 30_000
 
 FEW = 100  # positions that are looked up one by one, if there are several segments
 
@@ -203,7 +206,7 @@ class Snapshot:
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, lexical_k, dense_k, allowed, _, reads_all = request
+        query, terms, lexical_k, dense_k, allowed, only_ranks, reads_all = request
         ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
         if lexical_k:
             lexical = self.lexical
@@ -221,6 +224,13 @@ class Snapshot:
             )
         if (self.size < ALL_SCORES_BELOW and dense_k) or (self.size < 5 * ALL_SCORES_BELOW and reads_all):
             return {name: AllScores(score_all()) for name, (_, _, score_all) in ways.items()}
+        if lexical_k and dense_k and not only_ranks and self.size < ONE_PASS_BELOW and dense.encode(query).any():
+            return {
+                "lexical": AllScores(ways["lexical"][2]()),
+                "dense": NearScores(
+                    *ways["dense"], lambda added, factor, k: dense.rank_sums(query, k, added, factor, allowed)
+                ),
+            }
         return {name: BestScores(*way) for name, way in ways.items()}
 
     def documents(self, positions: Positions) -> Positions:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shortlist.index.embedders.cosine_scale import CosineScale
 from shortlist.index.lexical.lexical_ranker import top
-from shortlist.index.query_scores import AllScores, Request, Scores
+from shortlist.index.query_scores import AllScores, NearScores, Request, Scores
 from shortlist.index.text.query_terms import TermWeights
 from shortlist.results import Mode, Ranking
 from shortlist.retrieval.fusion import blend, reciprocal_rank
@@ -57,6 +57,36 @@ class _Blend:
         return None if lexical is None or dense is None else self._mix(lexical, dense)
 
 
+class _OnePassBlend:
+    """A blend of all lexical scores with the dense scores that can be among the best with them."""
+
+    def __init__(
+        self,
+        lexical: AllScores,
+        dense: NearScores,
+        mix: Callable[[Floats, Floats], Floats],
+        added: Floats,
+        factor: float,
+    ) -> None:
+        self._lexical, self._dense, self._mix, self._added, self._factor = lexical, dense, mix, added, factor
+        self._deepest: tuple[int, Ranking] | None = None
+
+    def ranking(self, k: int) -> Ranking:
+        if self._deepest is None or k > self._deepest[0]:
+            near = self._dense.ranking_of_sums(self._added, self._factor, k)
+            scores = self._mix(self._lexical.at(near.positions), near.scores)
+            best = top(scores, k)
+            self._deepest = k, Ranking(near.positions[best], scores[best])
+        return self._deepest[1].cut(k)
+
+    def at(self, positions: Positions) -> Floats:
+        return self._mix(self._lexical.at(positions), self._dense.at(positions))
+
+    def every(self) -> Floats | None:
+        dense = self._dense.every()
+        return None if dense is None else self._mix(self._lexical.scores, dense)
+
+
 def _first_depth(k: int) -> int:
     return max(BLENDED_DEPTH, 2 * k)
 
@@ -92,6 +122,9 @@ def score(
     by_words, by_meaning = parts["lexical"], parts["dense"]
     if isinstance(by_words, AllScores) and isinstance(by_meaning, AllScores):
         return parts, AllScores(mix(by_words.scores, by_meaning.scores))
+    if isinstance(by_words, AllScores) and isinstance(by_meaning, NearScores) and not scale.shift:
+        added = np.maximum(by_words.scores, 0.0) * (lexical_share / ideal if ideal > 0 else 0.0)
+        return parts, _OnePassBlend(by_words, by_meaning, mix, added, scale.slope * (1.0 - lexical_share))
     return parts, _Blend(by_words, by_meaning, mix)
 
 

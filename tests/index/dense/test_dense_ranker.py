@@ -123,7 +123,7 @@ def test_scores_are_exact_and_equal_vectors_tie() -> None:
     assert ranking.scores[0] == ranking.scores[1] == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+@pytest.mark.parametrize("mode", ["dense", "hybrid", "auto"])
 def test_a_corpus_keeps_many_vectors_rounded_and_finds_the_same(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
         f"d{at}": f"note {at} about {('cats', 'ships', 'bread', 'stars')[at % 4]} and {at % 7} more"

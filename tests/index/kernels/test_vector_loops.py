@@ -45,6 +45,30 @@ def test_the_nearest_are_all_found_with_exact_products(k: int, vectors: Any) -> 
         assert scores.tolist() == products[places].tolist()
 
 
+@pytest.mark.parametrize("k", [1, 10, 600])
+@pytest.mark.parametrize("factor", [0.0, 0.3, 1.0])
+def test_the_highest_sums_and_the_nearest_are_all_found(k: int, factor: float, vectors: Any) -> None:
+    twice = np.concatenate([vectors, vectors])
+    random = np.random.default_rng(5)
+    alive = np.arange(len(twice)) % 3 != 0
+    for query in vectors[:20]:
+        added = np.where(random.random(len(twice)) < 0.3, random.random(len(twice)), 0.0)
+        places, scores = nearest(*round_vectors(twice), twice, query, k, alive, added, factor)
+        products = np.where(alive, multiply(twice, query), -np.inf)
+        sums = np.where(alive, added + factor * np.where(alive, products, 0.0), -np.inf)
+        kth = np.sort(sums)[-min(k, int(alive.sum()))]
+        expected = {*np.flatnonzero(sums >= kth).tolist(), *np.flatnonzero(products == products.max()).tolist()}
+        assert expected <= set(places.tolist())
+        assert alive[places].all()
+        assert scores.tolist() == products[places].tolist()
+
+
+def test_few_are_compared_for_sums(vectors: Any) -> None:
+    many = np.concatenate([vectors, -vectors, vectors[:, ::-1], -vectors[:, ::-1]])
+    compared = [len(nearest(*round_vectors(many), many, query, 5, None, np.zeros(2000), 0.5)[0]) for query in many[:20]]
+    assert max(compared) < 200
+
+
 def test_a_query_of_another_length_is_refused(vectors: Any) -> None:
     with pytest.raises(ValueError, match="a query of 3 dimensions cannot be compared with vectors of 37"):
         multiply(vectors, vectors[0][:3])

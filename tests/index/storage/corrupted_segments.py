@@ -330,6 +330,7 @@ class Fuzzer:
             part = VectorPart(corrupted.vectors, None, 0, corrupted.rounded)
             with np.errstate(all="ignore"):
                 part.nearest(np.ones(corrupted.dim, np.float32), 2, None)
+                part.nearest(np.ones(corrupted.dim, np.float32), 2, None, np.zeros(len(corrupted.vectors)), 0.5)
         with contextlib.suppress(IndexError, ValueError):  # of numpy: a merge validates its segments before
             segment.merge([(corrupted, None), (self.template.other, None)])
 

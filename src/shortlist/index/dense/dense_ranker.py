@@ -44,12 +44,21 @@ class RoundedVectors:
     def of(cls, vectors: Vectors) -> RoundedVectors:
         return cls(*vector_loops.round_vectors(np.ascontiguousarray(vectors)))
 
-    def nearest(self, vectors: Vectors, query: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
+    def nearest(
+        self,
+        vectors: Vectors,
+        query: Vectors,
+        k: int,
+        alive: Mask | None,
+        added: Floats | None = None,
+        factor: float = 1.0,
+    ) -> tuple[Positions, Floats]:
         """Places that include the k nearest and all that tie with the last, and their exact products with the query.
 
-        `vectors` are those that were rounded.
+        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`.
         """
-        return vector_loops.nearest(self.codes, self.facts, vectors, np.ascontiguousarray(query), k, alive)
+        query = np.ascontiguousarray(query)
+        return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"rounded.codes": self.codes, "rounded.facts": self.facts}
@@ -67,10 +76,12 @@ class VectorPart(NamedTuple):
     offset: int = 0
     rounded: RoundedVectors | None = None
 
-    def nearest(self, vector: Vectors, k: int, alive: Mask | None) -> tuple[Positions, Floats]:
-        """Places that include those of the nearest k, in order, and their exact products."""
+    def nearest(
+        self, vector: Vectors, k: int, alive: Mask | None, added: Floats | None = None, factor: float = 1.0
+    ) -> tuple[Positions, Floats]:
+        """Places that include those of the nearest k, and their exact products."""
         if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
-            return self.rounded.nearest(self.vectors, vector, k, alive)
+            return self.rounded.nearest(self.vectors, vector, k, alive, added, factor)
         products = vector_loops.multiply(self.vectors, vector)
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
         return places, products[places]
@@ -87,16 +98,33 @@ class Dense:
     def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
         """The k nearest, and all that tie with the last."""
         vector = self.encode(query)
-        positions, scores = np.zeros(0, np.int64), np.zeros(0)
         if not vector.any():
-            return Ranking(positions, scores)
+            return Ranking(np.zeros(0, np.int64), np.zeros(0))
+        found = self._nearest(vector, k, allowed)
+        best = top(found.scores, k)
+        return Ranking(found.positions[best], found.scores[best])
+
+    def rank_sums(self, query: str, k: int, added: Floats, factor: float, allowed: Mask | None = None) -> Ranking:
+        """Positions in order, with their cosines, that include those of the k highest sums, with all ties.
+
+        A sum is the number `added` at a position and `factor` times its cosine. The nearest position and all that tie
+        with it are also included.
+        """
+        found = self._nearest(self.encode(query), k, allowed, added, factor)
+        order = np.argsort(found.positions)
+        return Ranking(found.positions[order], found.scores[order])
+
+    def _nearest(
+        self, vector: Vectors, k: int, allowed: Mask | None, added: Floats | None = None, factor: float = 1.0
+    ) -> Ranking:
+        positions, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
         for part in self.parts:
-            here = None if allowed is None else allowed[part.offset : part.offset + len(part.vectors)]
-            places, products = part.nearest(vector, k, mask_live(part.dead, here))
-            positions = np.concatenate([positions, places + part.offset])
-            scores = np.concatenate([scores, products])
-        best = top(scores, k)
-        return Ranking(positions[best], scores[best])
+            here = slice(part.offset, part.offset + len(part.vectors))
+            alive = mask_live(part.dead, None if allowed is None else allowed[here])
+            places, products = part.nearest(vector, k, alive, None if added is None else added[here], factor)
+            positions.append(places + part.offset)
+            scores.append(products)
+        return Ranking(np.concatenate(positions), np.concatenate(scores))
 
     def scores_at(self, query: str, positions: Positions) -> Floats:
         """The cosine of some live positions; minus infinity if the query has no vector."""

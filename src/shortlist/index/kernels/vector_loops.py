@@ -34,14 +34,26 @@ def multiply(vectors: Vectors, query: Vectors) -> Floats:
 
 
 def nearest(
-    codes: NDArray[np.int8], facts: NDArray[np.float32], vectors: Vectors, query: Vectors, k: int, alive: Mask | None
+    codes: NDArray[np.int8],
+    facts: NDArray[np.float32],
+    vectors: Vectors,
+    query: Vectors,
+    k: int,
+    alive: Mask | None,
+    added: Floats | None = None,
+    factor: float = 1.0,
 ) -> tuple[Positions, Floats]:
-    """Places that include the k nearest and all that tie with the last, and their exact products with the query."""
+    """Places that include the k nearest and all that tie with the last, and their exact products with the query.
+
+    With `added`, these are the k highest sums of a number for each vector and `factor` times its product, and also the
+    one with the highest product and all that tie with it.
+    """
     _check_sizes(vectors, query)
     places, scores = np.empty(len(codes), np.int64), np.empty(len(codes), np.float64)
     found = library.loops().nearest(
         at(codes, np.int8), at(facts, np.float32), at(vectors, np.float32), *vectors.shape, at(query, np.float32), k,
-        None if alive is None else at(alive, np.bool_), at(places, np.int64), at(scores, np.float64),
+        None if alive is None else at(alive, np.bool_), None if added is None else at(added, np.float64), factor,
+        at(places, np.int64), at(scores, np.float64),
     )  # fmt: skip
     return places[:found].copy(), scores[:found].copy()
 

@@ -92,9 +92,12 @@ static int compare_bounded(const void *first, const void *second) {
 /* Write places that include the k nearest and all that tie with the last, and their exact products; their number.
 
    Both sides were rounded: by the Cauchy-Schwarz inequality a product differs by at most the distance that one was
-   moved times the length of the other. `places` and `scores` have room for all vectors. */
+   moved times the length of the other. With `added`, the nearest are those with the highest sum of their number there
+   and `factor` times the product, and the one with the highest product and its ties are included, too. `places` and
+   `scores` have room for all vectors. */
 EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vectors, int64_t count, int64_t size,
-                       const float *query, int64_t k, const uint8_t *allowed, int64_t *places, double *scores) {
+                       const float *query, int64_t k, const uint8_t *allowed, const double *added, double factor,
+                       int64_t *places, double *scores) {
     int8_t *rounded = malloc(size);
     int16_t *query_codes = malloc(size * sizeof *query_codes);
     float asked[3];
@@ -106,6 +109,7 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
     Bounded *bounded = malloc(count * sizeof *bounded);
     for (int64_t number = 0; number < k; number++)
         best[number] = -3.4e38f;
+    float nearest_one = -3.4e38f; /* a product that the highest one reaches */
     int64_t found = 0;
     for (int64_t place = 0; place < count; place++) {
         if (allowed && !allowed[place])
@@ -113,9 +117,16 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         const float *fact = facts + 3 * place;
         float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
         float room = length * fact[1] + moved * fact[2];
-        if (!(product + room >= best[0])) /* also if it is not a number, which has no place in an order */
+        bool is_near = added && product + room >= nearest_one;
+        if (is_near && product - room > nearest_one)
+            nearest_one = product - room;
+        if (added) {
+            product = (float)(added[place] + factor * product);
+            room = (float)(factor * room + SLACK * fabs(added[place]));
+        }
+        if (!is_near && !(product + room >= best[0])) /* also if it is not a number, which has no place in an order */
             continue;
-        bounded[found++] = (Bounded){product + room, (uint32_t)place};
+        bounded[found++] = (Bounded){is_near ? INFINITY : product + room, (uint32_t)place};
         if (product - room > best[0])
             push(best, k, product - room);
     }
@@ -131,6 +142,8 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         float score = multiply(vectors + (int64_t)bounded[written].place * size, query, size);
         places[written] = bounded[written].place;
         scores[written] = score;
+        if (added)
+            score = (float)(added[bounded[written].place] + factor * score);
         if (score > best[0])
             push(best, k, score);
     }
