@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shortlist.answer.extractive import features
-from shortlist.answer.extractive.unit_choice import READ, ChoiceWeights, load_weights
+from shortlist.answer.extractive.unit_choice import READ, ChoiceWeights, ListwiseChoice, load_weights
 
 UNITS, JUDGED = len(features.UNIT_FEATURES), len(features.JUDGE_FEATURES)
 ABOUT = len(features.NONE_FEATURES) + len(features.NONE_JUDGE_FEATURES)
@@ -53,3 +53,10 @@ def test_the_shipped_weights_are_those_of_the_features() -> None:
     reader = load_weights()
     assert (len(reader.first), len(reader.units), len(reader.none)) == (UNITS, UNITS + JUDGED, ABOUT)
     assert reader.calibration[0] > 0
+
+
+def test_a_listwise_model_decides_by_its_scores_and_that_of_none() -> None:
+    judged = [0.5, math.exp(2) / (1 + math.exp(2))]  # scores 0 and 2
+    found = ListwiseChoice(none=1.0, calibration=(1.0, 0.0, 0.0)).rate(judged)
+    total = 1 + math.exp(2) + math.e
+    assert found == pytest.approx([1 / total, math.exp(2) / total], rel=1e-3)

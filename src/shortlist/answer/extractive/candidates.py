@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from shortlist.answer.extractive import signals
@@ -12,6 +13,7 @@ from shortlist.answer.extractive.signals import Question, Reading, coverage
 from shortlist.answer.extractive.units.splitting import split_units
 from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE, Unit
 from shortlist.index.text.analyzers import Analyzer
+from shortlist.index.text.languages import ENGLISH
 from shortlist.results import Evidence
 
 LONGEST_LEAD = 240  # characters of the definition that a sentence belongs to
@@ -76,7 +78,7 @@ def find_candidates(question: Question, item: Evidence, analyzer: Analyzer) -> I
     A unit is read with its context, and a sentence that refers back ("They were ...") with the one before it. A row, an
     item or a definition whose key is in the question is read with its neighbors.
     """
-    units = _split_passage(item, question.language)
+    units = split_passage(item, question.language)
     title = f"{item.name} {item.context}"
     texts = {title, item.context, OPTION_WORDS}
     texts.update(part for unit in units for part in (unit.text, unit.context, unit.heading, unit.key))
@@ -137,19 +139,22 @@ def _count_words(question: Question, text: str) -> int:
     return sum(not word.isdecimal() for word in lexicon.words(text))
 
 
-def _split_passage(item: Evidence, language: str) -> list[Unit]:
+def split_passage(item: Evidence, language: str = ENGLISH) -> Sequence[Unit]:
+    """The units of a passage, which begins or ends inside of one if the document goes on there."""
     offsets = _OFFSET.findall(item.locator)
     is_page = item.locator.startswith("page=")
-    units = split_units(
-        item.text,
-        begins_inside=any(int(offset) for offset in offsets) or (is_page and item.text[:1].islower()),
-        ends_inside=bool(offsets) or is_page or len(item.text) >= LONGEST_PASSAGE,
-        language=language,
-        context=item.context,
-    )
+    begins_inside = any(int(offset) for offset in offsets) or (is_page and item.text[:1].islower())
+    ends_inside = bool(offsets) or is_page or len(item.text) >= LONGEST_PASSAGE
+    return _split(item.text, begins_inside, ends_inside, language, item.context)
+
+
+@lru_cache(maxsize=64)
+def _split(text: str, begins_inside: bool, ends_inside: bool, language: str, context: str) -> Sequence[Unit]:
+    """The units of a text, saved as a question that refers to the one before it is read in several ways."""
+    units = split_units(text, begins_inside=begins_inside, ends_inside=ends_inside, language=language, context=context)
     if len(units) == 1 and units[0].kind == "label":
-        return [replace(units[0], kind="sentence")]
-    return units
+        return (replace(units[0], kind="sentence"),)
+    return tuple(units)
 
 
 def _choose_answers(

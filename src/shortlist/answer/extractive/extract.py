@@ -15,7 +15,7 @@ from shortlist.answer.extractive.candidates import (
 )
 from shortlist.answer.extractive.signals import Question, coverage
 from shortlist.answer.extractive.spans import find_span
-from shortlist.answer.extractive.unit_choice import RateAnswers, read_candidates
+from shortlist.answer.extractive.unit_choice import ListwiseChoice, RateAnswers, read_candidates
 from shortlist.answer.extractive.units.unit import Unit
 from shortlist.answer.extractive.units.unit_reader import has_verb
 from shortlist.index.text.analyzers import Analyzer
@@ -77,6 +77,7 @@ def extract(
     *,
     answer_from: float | None = None,
     rate: RateAnswers | None = None,
+    listwise: ListwiseChoice | None = None,
 ) -> Extract:
     """What answers a question best, if it does with a probability of `answer_from`.
 
@@ -84,7 +85,7 @@ def extract(
     English words decide alone. If the question is in another language than the best sentence, words cannot be compared:
     only a clearly relevant passage with all numbers of the question is quoted.
     """
-    candidates = rank_sentences(question, evidence, analyzer, rate)
+    candidates = rank_sentences(question, evidence, analyzer, rate, listwise)
     question = candidates[0].question if candidates else question
     analyzer = analyzer.bind((question.language,))
     is_read = rate is not None and _can_judge(question)
@@ -136,7 +137,11 @@ def answer_probability(values: Mapping[str, float]) -> float:
 
 
 def rank_sentences(
-    question: Question, evidence: Sequence[Evidence], analyzer: Analyzer, rate: RateAnswers | None = None
+    question: Question,
+    evidence: Sequence[Evidence],
+    analyzer: Analyzer,
+    rate: RateAnswers | None = None,
+    listwise: ListwiseChoice | None = None,
 ) -> list[AnswerCandidate]:
     """The units of all passages that may answer, best first; with a judge, only those that it has read."""
     candidates: list[AnswerCandidate] = []
@@ -147,7 +152,7 @@ def rank_sentences(
     if rate is None or not candidates or not _can_judge(candidates[0].question):
         return candidates
     english_ones = [one for one in candidates if _can_judge(one.question)]
-    return read_candidates(candidates[0].question, english_ones, analyzer, rate)
+    return read_candidates(candidates[0].question, english_ones, analyzer, rate, listwise)
 
 
 def _rate(question: Question, candidate: AnswerCandidate, analyzer: Analyzer) -> float:

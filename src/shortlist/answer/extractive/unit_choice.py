@@ -2,7 +2,8 @@
 
 A first score from features alone picks the units that the cross-encoder reads. With its logits, a second one gives
 each of them, and *none*, a share; a share becomes a calibrated probability. `python -m training.judge.reader` fits the
-weights.
+weights. A model that was trained to choose among units, with a number for *none*, needs no second score: its file says
+so (`ListwiseChoice`).
 """
 
 from __future__ import annotations
@@ -44,19 +45,37 @@ class ChoiceWeights:
     none: Vectors
     calibration: tuple[float, float, float]
 
-    def pick(self, described: Vectors) -> list[int]:
+    def pick(self, described: Vectors, most: int = READ) -> list[int]:
         """The units that the cross-encoder reads, best first."""
-        return [int(at) for at in np.argsort(-(described @ self.first), kind="stable")[:READ]]
+        return [int(at) for at in np.argsort(-(described @ self.first), kind="stable")[:most]]
 
     def rate(self, described: Vectors, judged: Vectors, question: Vectors) -> list[float]:
         """The probability of each unit that it answers."""
         about = np.append(question, features.describe_best(judged))
         scores = np.append(np.hstack([described, judged]) @ self.units, about @ self.none)
-        shares = np.exp(scores - scores.max())
-        shares /= shares.sum()
-        of_share, of_any, constant = self.calibration
-        answerable = of_any * log_odds(1 - float(shares[-1])) + constant
-        return [1 / (1 + math.exp(-of_share * log_odds(float(share)) - answerable)) for share in shares[:-1]]
+        return _calibrate(scores, self.calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class ListwiseChoice:
+    """What the file of a model that was trained to choose among units says: the score of *none*, and how many to read."""
+
+    none: float
+    calibration: tuple[float, float, float]
+    read: int = READ
+
+    def rate(self, judged: Sequence[float]) -> list[float]:
+        """The probability of each unit that it answers, from those that the model gives it alone."""
+        return _calibrate(np.array([*map(log_odds, judged), self.none]), self.calibration)
+
+
+def _calibrate(scores: Vectors, calibration: tuple[float, float, float]) -> list[float]:
+    """The probability of each unit that it answers; the last score is that of *none*."""
+    shares = np.exp(scores - scores.max())
+    shares /= shares.sum()
+    of_share, of_any, constant = calibration
+    answerable = of_any * log_odds(1 - float(shares[-1])) + constant
+    return [1 / (1 + math.exp(-of_share * log_odds(float(share)) - answerable)) for share in shares[:-1]]
 
 
 @cache
@@ -75,16 +94,23 @@ def load_weights() -> ChoiceWeights:
 
 
 def read_candidates(
-    question: Question, candidates: Sequence[AnswerCandidate], analyzer: Analyzer, rate: RateAnswers
+    question: Question,
+    candidates: Sequence[AnswerCandidate],
+    analyzer: Analyzer,
+    rate: RateAnswers,
+    listwise: ListwiseChoice | None = None,
 ) -> list[AnswerCandidate]:
     """The candidates that were read, with the probability that they answer, best first; `candidates` are by worth."""
     weights = load_weights()
     candidates = candidates[:DESCRIBED]
     described = features.describe_units(question, candidates, analyzer)
-    about = features.describe_question(question, candidates, described)
-    picked = weights.pick(described)
+    picked = weights.pick(described, listwise.read if listwise else READ)
     judged = rate(question.text, [text_for_judge(candidates[at]) for at in picked])
-    chances = weights.rate(described[picked], features.describe_judged(judged), about)
+    if listwise:
+        chances = listwise.rate(judged)
+    else:
+        about = features.describe_question(question, candidates, described)
+        chances = weights.rate(described[picked], features.describe_judged(judged), about)
     rated = [replace(candidates[at], probability=chance) for at, chance in zip(picked, chances, strict=True)]
     return sorted(rated, key=lambda one: -one.probability)
 

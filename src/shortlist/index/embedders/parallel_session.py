@@ -37,6 +37,12 @@ class ParallelSession:
     def _single_threaded(self) -> Any:
         return models.start_session(self._model, 1) if self._threads > 1 else self.whole
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the file says of its model."""
+        found: dict[str, str] = self._single_threaded.get_modelmeta().custom_metadata_map
+        return found
+
     def run(self, rows: Sequence[Sequence[int]]) -> list[Vectors]:
         """The first output of the model for each row."""
         if len(rows) == 1:
