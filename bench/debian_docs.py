@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +107,7 @@ def fetch(folder: Path, name: str = NAME) -> None:
     """Download the packages of a set and write their files to a folder, one subfolder per package."""
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)  # apt-get gives up its privileges before it downloads
+        download(list(SETS[name]), place)
         for package, patterns in SETS[name].items():
             tree = unpack(package, place)
             target = Path(place) / "docs" / package
@@ -115,10 +117,16 @@ def fetch(folder: Path, name: str = NAME) -> None:
         shutil.copytree(Path(place) / "docs", folder)
 
 
+def download(packages: Sequence[str], place: str) -> None:
+    """Download packages to a folder."""
+    _run(["apt-get", "download", *packages], place)
+
+
 def unpack(package: str, place: str) -> Path:
-    """Download a package to a folder, and unpack it there."""
+    """Unpack a package in a folder, to which it is downloaded if it was not yet."""
     tree = Path(place) / package
-    _run(["apt-get", "download", package], place)
+    if not list(Path(place).glob(f"{package}_*.deb")):
+        download([package], place)
     _run(["dpkg", "-x", str(next(Path(place).glob(f"{package}_*.deb"))), str(tree)], place)
     return tree
 

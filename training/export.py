@@ -15,7 +15,6 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from training import model
-from training.base import packed_words
 
 Array = np.ndarray[Any, Any]
 BLOCK = 128
@@ -132,4 +131,6 @@ def _layer(graph: Graph, hidden: str, name: str, state: dict[str, Array]) -> str
 
 
 def export(weights: Path, base: Path, out: Path) -> None:
+    from training.base import packed_words  # needs the product; a machine for training may lack it
+
     onnx.save(build(model.tensors(weights) | packed_words(base)), str(out))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from training.judge.wordnet import WordNet
 
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-NUMBERS = re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
+NUMBERS: list[str] = re.findall(r"\w+", "zero one two three four five six seven eight nine ten eleven twelve")
 QUANTIFIERS = {
     "some": "all", "many": "all", "several": "no", "most": "all", "all": "some", "few": "many", "every": "no",
     "first": "last", "last": "first", "second": "third", "third": "first", "often": "never", "usually": "never",

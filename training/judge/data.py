@@ -51,7 +51,7 @@ def make(bench: Path, claim_file: Path, pairs: Path, wordnet: Path, out: Path, s
     known = set(VOCABULARY.read_text("utf-8").split("\n")[1996:24_000])
     words = WordNet(wordnet, {word for word in known if word.isalpha() and len(word) > 2})
     examples = [
-        *_real_claims(claim_file, bench / "fever_symmetric_dev"),
+        *real_claims(claim_file, bench / "fever_symmetric_dev"),
         *_written(Path(__file__).with_name("written.jsonl.xz"), rng),
         *_squad(bench / "squad2"),
         *_selqa(bench / "selqa_dev"),
@@ -71,14 +71,14 @@ def _write(examples: list[Example], out: Path) -> None:
     flat = []
     lengths = []
     for one in examples:
-        row = [[first]]
+        row: list[Any] = [[first]]
         for part, most in zip(one.parts, MOST_TOKENS[one.task], strict=True):
             row += [ids[part][:most], [separator]]
         flat.append(np.concatenate(row).astype(np.uint16))
         lengths.append(len(flat[-1]))
     sources = sorted({one.source for one in examples})
     groups = {group: number for number, group in enumerate(dict.fromkeys(one.group for one in examples))}
-    arrays = {
+    arrays: dict[str, Any] = {
         "ids": np.concatenate(flat),
         "lengths": np.array(lengths, np.uint16),
         "task": np.array([one.task for one in examples], np.uint8),
@@ -98,12 +98,13 @@ def _read(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lzma.decompress(path.read_bytes()).decode().splitlines()]
 
 
-def _real_claims(path: Path, fever: Path) -> Iterator[Example]:
+def real_claims(path: Path, fever: Path | None = None) -> Iterator[Example]:
     rows = _read(path)
-    folds = {one.claim: one.fold for one in load_folds(fever / "claims.jsonl")}
+    rated = load_folds(fever / "claims.jsonl") if fever else []
+    folds = {one.claim: -1 if one.fold is None else one.fold for one in rated}
     labels = {"supported": 1.0, "refuted": 0.0, "neither": 0.0, "partly": 0.25}
     for row in rows:
-        fold = folds[row["claim"]] if row["source"] == "fever_symmetric" else -1
+        fold = folds[row["claim"]] if fever and row["source"] == "fever_symmetric" else -1
         claim, evidence = (_untokenize(row[name]) for name in ("claim", "evidence"))
         yield Example(CLAIM, labels[row["label"]], row["source"], fold, claim, (claim, evidence, ""))
 

@@ -1,16 +1,19 @@
 """Questions made from the structure of manual pages: options, defaults, exit codes, files and variables.
 
 `fetch` downloads documentation of Debian packages that no evaluation uses. It is read at training time and never
-stored. Each question comes with a text that the unit that answers contains; a fifth of the words of a description that
-a question repeats are left out, as people do not know them all.
+stored. The model reads MORE_PACKAGES; PACKAGES are left out of its training, and the reader is fitted to them. Each
+question comes with a text that the unit that answers contains; a fifth of the words of a description that a question
+repeats are left out, as people do not know them all.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +24,33 @@ coreutils grep sed gawk less procps iproute2 nftables util-linux e2fsprogs wget 
 postfix bind9-utils python-flask-doc python-jinja2-doc sphinx-doc nodejs-doc tcl8.6-doc openssl bash parted strace ufw
 python-sqlalchemy-doc cryptsetup-bin smartmontools supervisor fail2ban bzip2 gzip patch diffutils
 """
+MORE_PACKAGES = """
+acl alsa-utils ansible-core apache2-doc apparmor aptitude-doc-en autoconf autofs automake btrfs-progs cifs-utils
+cloud-init cmake-doc collectd-core coturn dnsmasq-base dovecot-core duplicity erlang-manpages ethtool exim4-base
+expect fetchmail ffmpeg-doc fio firejail fish flex freeradius gdb gettext ghostscript gnutls-doc graphviz groff-base
+haproxy hostapd imagemagick-6-common iperf3 ipmitool ipset iptables isc-dhcp-client isc-dhcp-server keepalived
+knot-doc ldap-utils lftp libarchive-tools libglib2.0-doc libxml2-doc libxml2-utils lsof ltrace lvm2 m4 man-db manpages
+manpages-dev mariadb-client mercurial meson monit mpv nasm neomutt net-tools network-manager nfs-common
+nfs-kernel-server nginx-doc nmap ntpsec-doc parallel perl-doc ppp privoxy python-aiohttp-doc python-celery-doc
+python-django-doc python-lxml-doc python-openstackclient-doc python-oslo.config-doc python-pil-doc python-psutil-doc
+python-pytest-doc python-requests-doc python-scrapy-doc python-tornado-doc qemu-system-common qemu-utils redis-server
+rrdtool rsnapshot sane-utils slapd smbclient socat sox spamassassin squid sshfs stunnel4 subversion sysstat tcpdump
+tmux tor tshark unbound unzip varnish-doc vim-common wireguard-tools wpasupplicant xfsprogs xmlstarlet xterm zip
+zsh-doc zstd
+"""
 FILES, SMALLEST, LARGEST = 40, 800, 250_000  # of a package; bytes of a file
+WORKERS = 2  # packages at a time
+PAGES = ("usr/share/man/man[1-8]/*.gz", "usr/share/doc/**/*.html")
+MORE_PAGES = (
+    *PAGES,
+    "usr/share/doc/**/*.html.en",
+    "usr/share/doc/**/*.rst*",
+    "usr/share/doc/**/*.md*",
+    "usr/share/doc/**/*.adoc*",
+    "usr/share/doc/**/README*",
+    "usr/share/doc/*/NEWS*",
+    "usr/share/doc/*/changelog.gz",
+)
 
 _OPTION = re.compile(r"^ {2,10}(--?[A-Za-z][\w-]*(?:[ =,\[<].{0,50})?)$\n((?:^ {11,}\S.*\n)+)", re.MULTILINE)
 _ON_ONE_LINE = re.compile(
@@ -61,18 +90,23 @@ class Made(NamedTuple):
     answer: str
 
 
-def fetch(folder: Path) -> None:
-    """Download the packages, and write some manual pages and HTML pages of each to a folder of its own."""
-    with tempfile.TemporaryDirectory() as place:
+def fetch(folder: Path, packages: str = PACKAGES, patterns: Sequence[str] = PAGES) -> None:
+    """Download packages, and write some pages of each to a folder of its own."""
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(WORKERS) as pool:
         Path(place).chmod(0o755)  # apt-get gives up its privileges before it downloads
-        for package in PACKAGES.split():
-            tree = debian_docs.unpack(package, place)
-            paths = [*sorted(tree.glob("usr/share/man/man[1-8]/*.gz")), *sorted(tree.glob("usr/share/doc/**/*.html"))]
-            random.Random(package).shuffle(paths)
-            (folder / package).mkdir(parents=True, exist_ok=True)
-            for path in paths[:FILES]:
-                if not path.is_symlink() and SMALLEST <= path.stat().st_size <= LARGEST:
-                    debian_docs.write_document(path, folder / package)
+        debian_docs.download(packages.split(), place)
+        list(pool.map(lambda package: _write_pages(package, place, folder / package, patterns), packages.split()))
+
+
+def _write_pages(package: str, place: str, target: Path, patterns: Sequence[str]) -> None:
+    tree = debian_docs.unpack(package, place)
+    paths = [path for pattern in patterns for path in sorted(tree.glob(pattern)) if "_modules" not in path.parts]
+    random.Random(package).shuffle(paths)
+    target.mkdir(parents=True, exist_ok=True)
+    for path in paths[:FILES]:
+        if not path.is_symlink() and SMALLEST <= path.stat().st_size <= LARGEST:
+            debian_docs.write_document(path, target)
+    shutil.rmtree(tree)
 
 
 def ask_structure(command: str, page: str, rng: random.Random) -> Iterator[Made]:

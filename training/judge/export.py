@@ -9,7 +9,7 @@ import onnx
 from onnx import helper
 
 from training import export
-from training.judge.train import Array, unpack
+from training.judge.network import Array, unpack
 
 TOKENS = 260
 

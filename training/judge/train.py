@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from shortlist.answer.judge import ANSWER, CLAIM
-from training import export, measure, model
+from training import measure, model
 from training.judge.data import UNSEEN
+from training.judge.network import Judge, pack
 
 # How often a batch draws from each source; half of what is drawn is right.
 SHARES = {
@@ -56,22 +57,6 @@ class Settings:
     right: float = 0.5
     soup: int = 1
     seed: int = 0
-
-
-class Judge(nn.Module):
-    def __init__(self, encoder: model.Encoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.heads = nn.Linear(2 * model.HIDDEN, 2)
-        nn.init.zeros_(self.heads.weight)  # so that runs with other seeds can be averaged
-        nn.init.zeros_(self.heads.bias)
-
-    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
-        hidden = self.encoder.hidden(ids, mask).float()
-        weights = mask[:, :, None].float()
-        pooled = torch.cat([hidden[:, 0], (hidden * weights).sum(1) / weights.sum(1)], 1)
-        dropout = self.encoder.dropout if self.training else 0.0
-        return self.heads(functional.dropout(pooled, dropout))
 
 
 class Data:
@@ -231,26 +216,3 @@ def run(
 
 def _print(name: str, figures: dict[str, float]) -> None:
     print(name, json.dumps({key: round(value, 4) for key, value in figures.items()}), flush=True)
-
-
-def pack(state: dict[str, Array]) -> dict[str, Array]:
-    """Large weights in 8 bits with a scale per block, as the exported file has them; the rest as they are."""
-    arrays: dict[str, Array] = {}
-    for name, value in state.items():
-        if value.ndim == 2 and value.size > 400_000:
-            block = value.shape[1] if "words" in name else export.BLOCK
-            blocks = value.reshape(len(value), -1, block)
-            whole, scale = export.packed(blocks)
-            arrays[f"{name}@q"], arrays[f"{name}@s"] = whole.reshape(value.shape), scale[..., 0]
-        else:
-            arrays[name] = value.astype(np.float32)
-    return arrays
-
-
-def unpack(arrays: dict[str, Array]) -> dict[str, Array]:
-    state = {name: value for name, value in arrays.items() if "@" not in name}
-    for name in [name for name in arrays if name.endswith("@q")]:
-        scale = arrays[f"{name[:-2]}@s"]
-        blocks = arrays[name].reshape(*scale.shape, -1).astype(np.float32) * scale[..., None]
-        state[name[:-2]] = blocks.reshape(arrays[name].shape)
-    return state

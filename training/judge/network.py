@@ -1,0 +1,84 @@
+"""The network of the judge: one encoder that reads two texts together, with a head for claims and one for answers.
+
+It needs torch, numpy and onnx alone, as a machine with an accelerator may have nothing else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import Tensor, nn
+from torch.nn import functional
+
+from training import export, model
+
+Array = np.ndarray[Any, Any]
+ANSWER_HEAD, CLAIM_HEAD = 1, 0
+
+
+class Judge(nn.Module):
+    def __init__(self, encoder: model.Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = nn.Linear(2 * model.HIDDEN, 2)
+        nn.init.zeros_(self.heads.weight)  # so that runs with other seeds can be averaged
+        nn.init.zeros_(self.heads.bias)
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        hidden = self.encoder.hidden(ids, mask).float()
+        weights = mask[:, :, None].float()
+        pooled = torch.cat([hidden[:, 0], (hidden * weights).sum(1) / weights.sum(1)], 1)
+        dropout = self.encoder.dropout if self.training else 0.0
+        return self.heads(functional.dropout(pooled, dropout))
+
+
+def pack(state: dict[str, Array]) -> dict[str, Array]:
+    """Large weights in 8 bits with a scale per block, as the exported file has them; the rest as they are."""
+    arrays: dict[str, Array] = {}
+    for name, value in state.items():
+        if value.ndim == 2 and value.size > 400_000:
+            block = value.shape[1] if "words" in name else export.BLOCK
+            blocks = value.reshape(len(value), -1, block)
+            whole, scale = export.packed(blocks)
+            arrays[f"{name}@q"], arrays[f"{name}@s"] = whole.reshape(value.shape), scale[..., 0]
+        else:
+            arrays[name] = value.astype(np.float32)
+    return arrays
+
+
+def unpack(arrays: dict[str, Array]) -> dict[str, Array]:
+    state = {name: value for name, value in arrays.items() if "@" not in name}
+    for name in [name for name in arrays if name.endswith("@q")]:
+        scale = arrays[f"{name[:-2]}@s"]
+        blocks = arrays[name].reshape(*scale.shape, -1).astype(np.float32) * scale[..., None]
+        state[name[:-2]] = blocks.reshape(arrays[name].shape)
+    return state
+
+
+def read_exported(path: Path) -> dict[str, Array]:
+    """The weights of an exported file, under our own names."""
+    found = {one.name: numpy_helper.to_array(one) for one in onnx.load(str(path)).graph.initializer}
+    state: dict[str, Array] = {}
+    for name, value in found.items():
+        if name.endswith((".scale", ".sizes")) or name in ("zero", "one"):
+            continue
+        if name == "words":
+            state["encoder.words.weight"] = value.astype(np.float32) * found["words.scale"]
+        elif name == "places":
+            rows = np.zeros((model.POSITIONS, model.HIDDEN), np.float32)
+            rows[: len(value)] = value
+            state["encoder.places.weight"] = rows
+        elif value.dtype == np.uint8:  # blocks of a linear layer
+            scales = found[name.replace(".weight", ".scale")].reshape(value.shape[0], value.shape[1], 1)
+            whole = value.astype(np.float32) - 128
+            state[f"encoder.{name}"] = (whole * scales).reshape(len(value), -1)
+        elif name == "heads.weight":
+            state[name] = np.ascontiguousarray(value.T)
+        else:
+            state[name if name.startswith("heads.") else f"encoder.{name}"] = value
+    return state

@@ -1,0 +1,300 @@
+"""`python -m training.judge.unit_lists DOCS HELD SQUAD2 SELQA PAIRS CLAIMS OUT` makes what the reader is trained on.
+
+A list is a question, units of passages as `ask` reads them, and those that answer, or none. DOCS and HELD are folders
+of documentation, downloaded if they do not exist; lists of HELD are only for measuring. Most questions are made from
+the structure of DOCS (`unit_questions`). A third of them have no answer: the unit that answers was taken out of the
+passages, or a near miss is asked for. The rest are the written passages, SQuAD 2.0, SelQA, and medical questions and
+headings of PAIRS. Claims of CLAIMS and of the written passages keep the other head of the model as it is.
+
+OUT holds token numbers alone, so that a machine with an accelerator needs nothing else. It is the same for the same
+DOCS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import lzma
+import math
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench import answers
+from shortlist import CorpusSource, Document
+from shortlist.answer.extractive.candidates import AnswerCandidate, split_passage, text_for_judge
+from shortlist.answer.extractive.extract import rank_sentences
+from shortlist.answer.extractive.signals import read_question
+from shortlist.answer.extractive.unit_choice import DESCRIBED
+from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
+from shortlist.index.embedders.tokenization import WordPieceTokenizer
+from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.chunking import split
+from shortlist.results import Evidence
+from training.judge import data, documentation, reader
+from training.judge.unit_questions import Made, ask_units
+
+QUESTIONS, HELD_QUESTIONS = 100_000, 4_000
+PACKAGES_TOGETHER = 10  # one corpus; questions find their passages in it
+SHOWN = 4  # passages of a question, as in `ask`
+BEST, OTHERS = 8, 3  # wrong units in a list: of the highest worth, and any
+REMOVED = 0.25  # of the questions with an answer lose it
+SURPLUS = 1.15  # times the questions that are wanted, as a few have no list
+OF_A_FORM = 0.2  # of the questions of a corpus, at most
+ALIKE = 0.6  # of the words of two units, above which both may answer
+WORKERS = 2
+HELD_FOLD = 0  # of selqa_dev
+WRITTEN = "documentation"  # the source of the questions that people wrote
+
+Row = tuple[str, str]  # a unit and its context, as the model reads them
+_TOPIC = re.compile(r"([\w.+:-]+)\(\d\w*\)")
+_WORD = re.compile(r"\w+")
+_HISTORY = re.compile(r"/(?:changelog|NEWS|CHANGES|HISTORY)[^/]*$", re.IGNORECASE)
+
+
+class UnitList(NamedTuple):
+    """A question, the units of its list, the places of those that answer, where it is from, and its use."""
+
+    question: str
+    rows: list[Row]
+    right: frozenset[int]
+    source: str
+    is_held: bool = False
+
+
+class Passages:
+    """The passages of some packages as a corpus that is searched by words."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.analyzer = get_analyzer()
+        self.items: list[Evidence] = []
+        self.topics: list[str] = []
+        for folder in folders:
+            for document in CorpusSource.from_files(folder):
+                if not isinstance(document, Document):
+                    continue
+                for piece in split(document):
+                    text = document.content if piece.text is None else piece.text
+                    item = Evidence(
+                        0, "", document.source, piece.locator, text, 0.0, name=document.title, context=piece.context
+                    )
+                    self.items.append(item)
+                    self.topics.append(_name_topic(folder.name, item))
+        postings: dict[str, list[int]] = defaultdict(list)
+        for at, item in enumerate(self.items):
+            for term in set(self.analyzer.terms(f"{item.name} {item.context} {item.text}")):
+                postings[term].append(at)
+        self.postings = {term: np.array(found) for term, found in postings.items()}
+
+    def count(self, terms: list[str]) -> dict[str, int]:
+        return {term: len(self.postings.get(term, ())) for term in terms}
+
+    def find(self, question: str, at: int = -1) -> list[int]:
+        """The passages of a question: those with the most of its words, and the one that it was made from."""
+        terms = {term for term in self.analyzer.terms(question) if term in self.postings}
+        scores = np.zeros(len(self.items))
+        for term in terms:
+            found = self.postings[term]
+            scores[found] += math.log(1 + len(self.items) / len(found))
+        best = [int(one) for one in np.argsort(-scores, kind="stable")[:SHOWN]]
+        return best if at < 0 or at in best else [*best[: SHOWN - 1], at]
+
+    def rank(self, question: str, items: Sequence[Evidence]) -> list[AnswerCandidate]:
+        """The units that may answer, as `ask` ranks them before it reads any."""
+        read = read_question(question, self.analyzer, self.count, len(self.items))
+        shown = [replace(item, number=number, score=0.7 - 0.1 * number) for number, item in enumerate(items, 1)]
+        return rank_sentences(read, shown, self.analyzer)[:DESCRIBED] if read.weights else []
+
+
+def _name_topic(package: str, item: Evidence) -> str:
+    """What people call the thing that a page is about."""
+    if match := _TOPIC.match(item.context) or _TOPIC.match(item.text):
+        return match[1].lower()
+    return re.sub(r"^(?:python3?|lib|node)-|-(?:doc|common|core|manpages|base)$", "", package)
+
+
+def ask_documentation(folders: Sequence[Path], most: int, *, is_held: bool) -> list[UnitList]:
+    """The lists of questions made from the structure of some packages."""
+    corpus = Passages(folders)
+    rng = random.Random(",".join(folder.name for folder in folders))
+    asked: list[tuple[int, Made]] = []
+    for at, item in enumerate(corpus.items):
+        is_history = bool(_HISTORY.search(item.source))
+        made_of_it = ask_units(corpus.topics[at], split_passage(item), rng, is_history=is_history)
+        asked += [(at, made) for made in made_of_it if made.text.isascii()]
+    rng.shuffle(asked)
+    answered = Counter(made.form for _, made in asked if made.unit)
+    counts: Counter[tuple[str, bool]] = Counter()
+    taken: list[tuple[int, Made]] = []
+    for at, made in asked:
+        kind = made.form, made.unit is None
+        counts[kind] += 1
+        # as many near misses as answers, or the form of a question would tell which it is
+        if counts[kind] <= min(OF_A_FORM * most, answered[made.form]):
+            taken.append((at, made))
+    taken = sorted(taken[: int(SURPLUS * most)], key=lambda one: one[0])  # units of a passage stay in the cache
+    lists = [one for at, made in taken if (one := _make_list(corpus, at, made, rng))]
+    return [one._replace(is_held=is_held) for one in rng.sample(lists, min(most, len(lists)))]
+
+
+def _make_list(corpus: Passages, at: int, made: Made, rng: random.Random) -> UnitList | None:
+    items = [corpus.items[one] for one in corpus.find(made.text, at)]
+    is_removed = made.unit is not None and rng.random() < REMOVED
+    if made.unit is not None and is_removed:
+        raw = corpus.items[at].text[made.unit.start : made.unit.end]
+        items = [replace(item, text=item.text.replace(raw, "")) for item in items]
+    candidates = corpus.rank(made.text, items)
+    if made.unmatched and any(
+        made.key in f"{one.unit.context} {one.unit.text}" and made.unmatched.search(one.unit.text) for one in candidates
+    ):
+        return None
+    right: list[int] = []
+    if made.unit is not None:
+        alike = [at for at, one in enumerate(candidates) if _is_alike(one.unit.text, made.unit.text)]
+        right = [at for at in alike if candidates[at].unit.text == made.unit.text and not is_removed]
+        if not right and not is_removed:
+            return None
+        candidates = [one for at, one in enumerate(candidates) if at in right or at not in alike]
+        right = [at for at, one in enumerate(candidates) if right and one.unit.text == made.unit.text]
+    source = f"{made.form}, removed" if is_removed else made.form if made.unit else f"{made.form}, missing"
+    return sample_list(made.text, [text_for_judge(one) for one in candidates], right, source, rng)
+
+
+def _is_alike(one: str, other: str) -> bool:
+    words, others = set(_WORD.findall(one.lower())), set(_WORD.findall(other.lower()))
+    return len(words & others) >= ALIKE * len(words | others)
+
+
+def sample_list(
+    question: str, rows: Sequence[Row], right: Sequence[int], source: str, rng: random.Random
+) -> UnitList | None:
+    """A list with the units that answer, the first wrong ones and some of the others."""
+    wrong = [at for at in range(len(rows)) if at not in right]
+    chosen = sorted([*right, *wrong[:BEST], *rng.sample(wrong[BEST:], min(OTHERS, len(wrong[BEST:])))])
+    if not chosen:
+        return None
+    answering = frozenset(number for number, at in enumerate(chosen) if at in right)
+    return UnitList(question, [rows[at] for at in chosen], answering, source)
+
+
+def ask_texts(examples: Iterable[data.Example], rng: random.Random) -> Iterator[UnitList]:
+    """The lists of questions whose units are known: passages that were written, paragraphs, sections."""
+    groups: dict[str, list[data.Example]] = defaultdict(list)
+    for one in examples:
+        if one.task == ANSWER:
+            groups[f"{one.source.removesuffix(' near')} {one.parts[0]}"].append(one)
+    for own in groups.values():
+        source, question = own[0].source.removesuffix(" near"), own[0].parts[0]
+        is_held = own[0].fold == HELD_FOLD or source == data.UNSEEN
+        rows = [one.parts[1:] for one in own]
+        right = [at for at, one in enumerate(own) if one.label > 0.5]
+        made = [sample_list(question, rows, right, source, rng)]
+        if right and rng.random() < REMOVED:
+            left = [row for at, row in enumerate(rows) if at not in right]
+            made.append(sample_list(question, left, [], f"{source}, removed", rng))
+        yield from (one._replace(is_held=is_held) for one in made if one)
+
+
+def ask_written(root: Path) -> Iterator[UnitList]:
+    """The lists of the questions that people wrote about held documentation, with all units that `ask` describes."""
+    corpus = Passages(sorted(root.iterdir()))
+    for row in map(json.loads, reader.QUESTIONS.read_text("utf-8").splitlines()):
+        asked = answers.Asked(row["q"], frozenset(), tuple(row["a"]), "", are_patterns=True)
+        candidates = corpus.rank(asked.text, [corpus.items[at] for at in corpus.find(asked.text)])
+        right = frozenset(
+            at for at, one in enumerate(candidates) if row["a"] and asked.is_in(answers.normalize(one.text))
+        )
+        if candidates:
+            source = f"{WRITTEN}, {'answered' if right else 'not shown' if row['a'] else 'without answer'}"
+            yield UnitList(asked.text, [text_for_judge(one) for one in candidates], right, source, is_held=True)
+
+
+def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) -> None:
+    """Token numbers: of each different row of a unit and of each question, and the lists as numbers of rows."""
+    tokenizer = WordPieceTokenizer()
+
+    def encode(parts: Sequence[str], most: Sequence[int]) -> list[int]:
+        found: list[int] = []
+        for part, limit in zip(parts, most, strict=True):
+            found += [*tokenizer.encode(part[: limit * 8], limit), tokenizer.separator]
+        return found
+
+    rows = {row: number for number, row in enumerate(dict.fromkeys(row for one in lists for row in one.rows))}
+    questions = {text: number for number, text in enumerate(dict.fromkeys(one.question for one in lists))}
+    sources = sorted({one.source for one in lists})
+    arrays: dict[str, Any] = {
+        **_pack("rows", [encode(row, MOST_TOKENS[ANSWER][1:]) for row in rows]),
+        **_pack("questions", [encode([text], MOST_TOKENS[ANSWER][:1]) for text in questions]),
+        **_pack("claims", [encode(one.parts, MOST_TOKENS[CLAIM]) for one in claims]),
+        "claim_labels": np.array([one.label for one in claims], np.float16),
+        "lengths": np.array([len(one.rows) for one in lists], np.uint8),
+        "list_rows": np.array([rows[row] for one in lists for row in one.rows], np.uint32),
+        "list_questions": np.array([questions[one.question] for one in lists], np.uint32),
+        "right": np.array([at in one.right for one in lists for at in range(len(one.rows))]),
+        "is_held": np.array([one.is_held for one in lists]),
+        "source": np.array([sources.index(one.source) for one in lists], np.uint16),
+        "sources": np.array(sources),
+    }
+    raw = io.BytesIO()
+    np.savez(raw, **arrays)
+    out.write_bytes(lzma.compress(raw.getvalue(), preset=2))
+
+
+def _pack(name: str, texts: Sequence[Sequence[int]]) -> dict[str, np.ndarray[Any, Any]]:
+    flat = np.fromiter((one for text in texts for one in text), np.uint16)
+    return {name: flat, f"{name}_lengths": np.array([len(text) for text in texts], np.uint16)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.judge.unit_lists", description=__doc__)
+    for name in ("docs", "held", "squad2", "selqa", "pairs", "claims", "out"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--questions", type=int, default=QUESTIONS)
+    parser.add_argument("--show", type=int, default=0, help="Print this number of lists of each form.")
+    given = parser.parse_args()
+    if not given.docs.exists():
+        documentation.fetch(given.docs, documentation.MORE_PACKAGES, documentation.MORE_PAGES)
+    if not given.held.exists():
+        documentation.fetch(given.held)
+    rng = random.Random(0)
+    lists: list[UnitList] = []
+    with ProcessPoolExecutor(WORKERS) as pool:
+        for root, most, is_held in ((given.docs, given.questions, False), (given.held, HELD_QUESTIONS, True)):
+            folders = sorted(path for path in root.iterdir() if any(path.iterdir()))
+            rng.shuffle(folders)
+            shards = [folders[at : at + PACKAGES_TOGETHER] for at in range(0, len(folders), PACKAGES_TOGETHER)]
+            ask = partial(ask_documentation, most=math.ceil(most / len(shards)), is_held=is_held)
+            for made in pool.map(ask, shards):
+                lists += made
+                print(len(lists), flush=True)
+    examples = [
+        *data._written(Path(__file__).with_name("written.jsonl.xz"), rng),
+        *data._squad(given.squad2),
+        *data._selqa(given.selqa),
+        *data._from_pairs(given.pairs, rng),
+    ]
+    lists += [*ask_texts(examples, rng), *ask_written(given.held)]
+    claims = [one for one in [*examples, *data.real_claims(given.claims)] if one.task == CLAIM]
+    shown: Counter[str] = Counter()
+    for one in lists:
+        shown[one.source] += 1
+        if shown[one.source] <= given.show:
+            print(f"\n{one.source}: {one.question}")
+            for at, row in enumerate(one.rows):
+                print(f"  {'>' if at in one.right else ' '} {row[0][:150]} || {row[1][:80]}")
+    print(Counter((one.source, one.is_held) for one in lists).most_common())
+    write(lists, claims, given.out)
+    print(f"{len(lists)} lists, {given.out.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""Training of the reader: its loss, and that the product loads what is exported."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shortlist.answer import judge
+from training.judge import data, unit_lists
+from training.judge.unit_lists import UnitList
+
+pytest.importorskip("torch")
+listwise = pytest.importorskip("training.judge.listwise", exc_type=ImportError)
+
+
+def test_a_trained_reader_is_loaded_by_the_product(tmp_path: Path) -> None:
+    rows = [("The tower is 330 metres tall.", "Tower"), ("It was built in 1889.", "Tower")]
+    lists = [
+        UnitList("How high is the tower?", rows, frozenset([0]), "does"),
+        UnitList("How high is the tower?", rows[1:], frozenset(), "does, removed"),
+    ]
+    lists += [one._replace(is_held=True, source=source) for one in lists for source in ("documentation", "squad2")]
+    claims = [data.Example(0, label, "written", -1, "", (text, text, "")) for text, label in (("A.", 1.0), ("B.", 0.0))]
+    unit_lists.write(lists, claims, tmp_path / "lists.npz.xz")
+    loaded = listwise.Lists(tmp_path / "lists.npz.xz", listwise.torch.device("cpu"))
+    settings = replace(listwise.Settings(), steps=1, batch=2, claims=2)
+    reader = listwise.train(loaded, judge.MODEL, settings, tmp_path / "state.pt", 1.0)
+    listwise.save(reader, listwise.evaluate(reader, loaded, 9), settings, tmp_path)
+    listwise.export_model([tmp_path], tmp_path / "model.onnx", 6)
+    found = judge.Judge(tmp_path / "model.onnx")
+    assert found.listwise is not None
+    assert found.listwise.read == 6
+    assert found.listwise.none == pytest.approx(json.loads((tmp_path / "reader.json").read_text())["none"], abs=1e-3)
+    rated = found.rate_answers(lists[0].question, rows)
+    assert rated[0] > rated[1]
