@@ -256,12 +256,8 @@ def show(rows: dict[str, dict[str, Array]], claims: float) -> None:
             line += f"  AUROC of none {measure.auroc(1 - row['none'][asked], 1 - row['none'][~asked]):.3f}"
         for least in THRESHOLDS:
             kept = row["best"] >= least
-            figures = [
-                (kept & right)[asked].mean(),
-                (kept & ~right)[asked].mean(),
-                (~kept)[~asked].mean() if not asked.all() else 1,
-            ]
-            line += f"  {least}: " + "/".join(f"{one:.2f}" for one in figures)
+            figures = ((kept & right)[asked], (kept & ~right)[asked], (~kept)[~asked])
+            line += f"  {least}: " + "/".join(f"{one.mean():.2f}" if len(one) else "-" for one in figures)
         print(line, flush=True)
 
 
@@ -317,6 +313,25 @@ def export_model(folders: list[Path], out: Path, read: int) -> None:
     onnx.helper.set_model_props(made, {"listwise": json.dumps(listwise)})
     onnx.save(made, str(out))
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, {listwise}")
+    for folder in folders:
+        show_probabilities(np.load(folder / "held.npz"), calibration)
+
+
+def show_probabilities(held: Any, calibration: list[float]) -> None:
+    """What each probability as the least of an answer gives on held questions by people, to choose `READ_FROM`."""
+    of_share, of_any, constant = calibration
+    for group in [one for one in PEOPLE if f"{one}.best" in held]:
+        best, none, right, asked = (held[f"{group}.{name}"] for name in ("best", "none", "right", "answerable"))
+        probability = 1 / (1 + np.exp(-of_share * log_odds(best) - of_any * log_odds(1 - none) - constant))
+        for least in np.arange(0.2, 0.75, 0.05):
+            kept = probability >= least
+            figures = [
+                (kept & asked & right).sum() / max(1, asked.sum()),
+                (kept & asked & ~right).sum() / max(1, asked.sum()),
+                (~asked & ~kept).sum() / max(1, (~asked).sum()),
+            ]
+            shown = " ".join(f"{one:.3f}" for one in figures)
+            print(f"  {group:14} {least:.2f} right, wrong, unanswerable refused: {shown}")
 
 
 def main() -> None:
