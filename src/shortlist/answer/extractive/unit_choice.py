@@ -58,7 +58,7 @@ class ChoiceWeights:
 
 @dataclass(frozen=True, slots=True)
 class ListwiseChoice:
-    """What the file of a model that was trained to choose among units says: the score of *none*, and how many to read."""
+    """What the file of a model that chooses among units says: the score of *none*, and how many units to read."""
 
     none: float
     calibration: tuple[float, float, float]
