@@ -1,5 +1,20 @@
-"""`python -m shortlist` is the command line."""
+"""The command line: `python -m shortlist` and the command `shortlist`."""
 
-from shortlist.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    if sys.argv[1:] == ["hook"]:  # every prompt waits for it, so it does not load the other commands
+        from shortlist.safety.processes import find_import_path  # noqa: PLC0415
+
+        sys.path[:] = find_import_path()
+        from shortlist.mcp.hook import main as answer_hook  # noqa: PLC0415
+
+        answer_hook()
+    from shortlist.cli import main as run_command  # noqa: PLC0415  # not for the hook
+
+    run_command()
+
+
+if __name__ == "__main__":
+    main()

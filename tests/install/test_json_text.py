@@ -129,3 +129,33 @@ def test_dropping_what_was_put_restores_the_text(data: Any, indent: Any, key: st
     assert json_text.drop(longer, [key]) == text
     inside = json_text.put(longer, [key], {"deep": {}})
     assert json_text.read(json_text.put(inside, [key, "deep", "er"], value))[key] == {"deep": {"er": value}}
+
+
+LISTS = [
+    ('{"a": {"b": [1]}}', '{"a": {"b": [1, {"c": 2}]}}'),
+    (
+        '{\n  "a": {\n    "b": [\n      1 // one\n    ]\n  }\n}\n',
+        '{\n  "a": {\n    "b": [\n      1,\n      {\n        "c": 2\n      } // one\n    ]\n  }\n}\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "appended"), LISTS)
+def test_an_item_is_appended_to_a_list_and_removed_again(text: str, appended: str) -> None:
+    assert json_text.append(text, ["a", "b"], {"c": 2}) == appended
+    assert json_text.remove(appended, ["a", "b"], 1) == text
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{\n  "a": {}\n}\n', '{"a": {"b": []}}'])
+def test_a_list_that_is_missing_or_empty_is_written_and_the_last_item_takes_it_along(text: str) -> None:
+    appended = json_text.append(text, ["a", "b"], 1)
+    assert json_text.read(appended) == {"a": {"b": [1]}}
+    assert json_text.read(json_text.remove(appended, ["a", "b"], 0)) == {"a": {}}
+
+
+def test_trailing_commas_and_items_in_the_middle() -> None:
+    text = '{\n  "a": [\n    1, // one\n    2,\n    3,\n  ],\n}\n'
+    assert json_text.read(json_text.append(text, ["a"], 4)) == {"a": [1, 2, 3, 4]}
+    assert json_text.remove(text, ["a"], 1) == '{\n  "a": [\n    1, // one\n    3,\n  ],\n}\n'
+    with pytest.raises(ValueError, match="'a' is not a list"):
+        json_text.append('{"a": 1}', ["a"], 1)

@@ -175,6 +175,11 @@ app = LazyGroup(
             "install": LazyCommand("install_commands", "Add `shortlist mcp` to the configuration of an agent."),
             "uninstall": LazyCommand("install_commands", "Remove what `install` wrote."),
             "mcp": mcp,
+            "hook": LazyCommand(
+                "hook_command",
+                "Read the event of an agent's hook on standard input, and print the skills and tools that fit its "
+                "prompt.",
+            ),
         },
         "Maintain": {
             "doctor": LazyCommand(

@@ -63,7 +63,7 @@ class FileChange:
 
     def apply(self) -> Path | None:
         """Write the file and return its backup. What another program wrote in the meantime is never lost."""
-        if _read_text(self.path) != self.before:
+        if read_text(self.path) != self.before:
             raise SourceError(f"{self.path} was changed by another program in the meantime. Run the command again.")
         if self.is_private and self.before is not None:
             self.path.chmod(self.path.stat().st_mode & 0o600)  # before the backup, which has the same permissions
@@ -79,7 +79,7 @@ class AgentConfig:
     def __init__(self, path: Path, key: str = "mcpServers", *, private: bool = False) -> None:
         self.path, self._key, self._is_private = path, key, private
         self._form: Any = FORMS.get(path.suffix, json_text)
-        self._before = _read_text(path)
+        self._before = read_text(path)
         self._text = (self._before or "").removeprefix(MARK)
         is_windows = 0 < self._text.count("\n") == self._text.count("\r\n")
         self._newline = "\r\n" if is_windows else "\n"
@@ -95,7 +95,7 @@ class AgentConfig:
             ) from None
         if not isinstance(self._data.get(key, {}), dict):
             raise SourceError(f"'{key}' in {path} is not a mapping. Nothing was changed; fix the file first.")
-        self._secrets = set(_find_secrets(self._data))
+        self._secrets = set(find_secrets(self._data))
 
     @property
     def servers(self) -> Data:
@@ -139,7 +139,7 @@ class AgentConfig:
         if empty | written != empty | self._data:
             raise self._make_error(UNUSUAL)
         mark = MARK if (self._before or "").startswith(MARK) else ""
-        secrets = frozenset(self._secrets | set(_find_secrets(self._data)))
+        secrets = frozenset(self._secrets | set(find_secrets(self._data)))
         after = mark + self._text.replace("\n", self._newline)
         return FileChange(self.path, self._before, after, secrets, self._is_private)
 
@@ -155,11 +155,11 @@ class AgentConfig:
         return UnsafeChange(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")
 
 
-def _find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[Secret]:
+def find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[Secret]:
     """The values of environments and headers at any depth, and secrets in arguments and URLs."""
     for key, value in data.items():
         if isinstance(value, Mapping):
-            yield from _find_secrets(value, within=within or key in SECRET)
+            yield from find_secrets(value, within=within or key in SECRET)
         elif within and isinstance(value, str):
             yield key, value
         elif key in ("args", "command") and isinstance(value, list):
@@ -168,7 +168,7 @@ def _find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[
             yield from secrets_in_url(value)
 
 
-def _read_text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
     """The text of a file, with its line ends; None if the file does not exist."""
     try:
         return read_regular_file(path, limit=LARGEST_DATA).decode("utf-8")

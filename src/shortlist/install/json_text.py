@@ -53,6 +53,27 @@ class _Text:
             at = _skip_space(self._json, after + has_comma)
         return found, at
 
+    def find_items(self, start: int) -> tuple[list[_Member], int]:
+        """The items of the list at a position, and the position of its closing bracket."""
+        found: list[_Member] = []
+        at = _skip_space(self._json, start + 1)
+        while self._json[at] != "]":
+            _, end = _DECODER.raw_decode(self._json, at)
+            after = _skip_space(self._bare, end)
+            has_comma = self._bare[after] == ","
+            found.append(_Member(at, at, end, after if has_comma else None))
+            at = _skip_space(self._json, after + has_comma)
+        return found, at
+
+    def find_value(self, path: Sequence[str]) -> tuple[int, Any]:
+        """The position and the value at a path of keys; None if there is none."""
+        start, data = self.start, self.parse()
+        for key in path:
+            if not isinstance(data, dict) or key not in data:
+                return start, None
+            start, data = self.find_members(start)[0][key].at, data[key]
+        return start, data
+
     def find_indentation(self, at: int) -> str:
         """The indentation of the line of a position."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
@@ -132,3 +153,38 @@ def drop(text: str, path: Sequence[str]) -> str:
     if member.comma is None and before and (comma := before[-1].comma) is not None:
         return text[:comma] + text[comma + 1 : start] + text[end:]
     return text[:start] + text[end:]
+
+
+def append(text: str, path: Sequence[str], item: Any) -> str:
+    """The text with another item at the end of the list at a path of keys, which is created if it is missing."""
+    known = _Text(text)
+    start, value = known.find_value(path)
+    if value is None:
+        return put(text, path, [item])
+    if not isinstance(value, list):
+        raise ValueError(f"'{path[-1]}' is not a list")
+    items, _ = known.find_items(start)
+    if not items:
+        return put(text, path, [item])
+    last = items[-1]
+    if "\n" not in text[start : last.start]:
+        return f"{text[: last.end]}, {json.dumps(item, ensure_ascii=False)}{text[last.end :]}"
+    own = known.find_indentation(items[0].start)
+    shown = f"\n{own}{known.render(item, own)}"
+    at = last.end if last.comma is None else last.comma + 1
+    return f"{text[: last.end]},{shown}{text[at:]}"
+
+
+def remove(text: str, path: Sequence[str], at: int) -> str:
+    """The text without an item of the list at a path of keys; without the list if it is the only one."""
+    known = _Text(text)
+    start, _ = known.find_value(path)
+    items, _ = known.find_items(start)
+    if len(items) == 1:
+        return drop(text, path)
+    item = items[at]
+    if at == len(items) - 1 and item.comma is None and (comma := items[at - 1].comma) is not None:
+        begin = len(text[: item.start].rstrip())
+        return text[:comma] + text[comma + 1 : begin] + text[item.end :]
+    begin = len(text[: item.start].rstrip())
+    return text[:begin] + text[item.end if item.comma is None else item.comma + 1 :]

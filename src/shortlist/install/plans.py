@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from shortlist.errors import InputError
 from shortlist.install import json_text
 from shortlist.install.agent_config import NAME, AgentConfig, Data, FileChange, UnsafeChange
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
+from shortlist.install.hooks import HookPlan
 from shortlist.install.relocation import Relocation
 from shortlist.mcp_client.server_entries import is_server
 
@@ -38,6 +39,13 @@ class Plan:
     left: dict[str, str] = field(default_factory=dict)
     sign_in: list[str] = field(default_factory=list)
     snippet: str = ""
+    hook: str = ""  # what to do about the hook, if anything: added, updated, removed, unchanged, absent or none
+    hook_change: FileChange | None = None  # of its file, if that is another one
+
+    def with_hook(self, hook: HookPlan) -> Plan:
+        if hook.change and self.change and hook.change.path == self.change.path:
+            return replace(self, hook=hook.action, change=hook.change)
+        return replace(self, hook=hook.action, hook_change=hook.change)
 
 
 def find_agents(names: Sequence[str], scope: Scope, places: Places) -> list[Agent]:
@@ -138,16 +146,22 @@ def _find_differences(
 
 def _make_entry(agent: Agent, name: str, scope: Scope, places: Places, command: str | None) -> Data:
     """The entry that starts us. Folders in variables are passed on, except in a file that others may share."""
-    words = find_own_command(places)
-    if command is not None:
-        try:
-            words = shlex.split(command, posix=places.platform != "win32")
-        except ValueError:
-            words = []
-        if not words:
-            raise InputError(f"The command {command!r} cannot be parsed. Write it as in a shell.")
+    words = make_command(places, command)
     folders = {key: str(folder.absolute()) for key in FOLDERS if (folder := places.folder(key))}
     return agent.make_entry(name, [*words, "mcp"], folders if scope == "user" else {})
+
+
+def make_command(places: Places, command: str | None) -> list[str]:
+    """The words of the command that the user gave, or of that of this environment."""
+    if command is None:
+        return find_own_command(places)
+    try:
+        words = shlex.split(command, posix=places.platform != "win32")
+    except ValueError:
+        words = []
+    if not words:
+        raise InputError(f"The command {command!r} cannot be parsed. Write it as in a shell.")
+    return words
 
 
 def find_own_command(places: Places, python: str = sys.executable) -> list[str]:

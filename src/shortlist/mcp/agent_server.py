@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 
 import mcp_types as types
@@ -26,6 +26,7 @@ from shortlist.mcp.agent_tools import DEFINITIONS, SCHEMAS, AgentActions, Data
 from shortlist.mcp.client_sessions import client_address
 from shortlist.mcp.gateway.client_link import SESSION_HEADER
 from shortlist.mcp.gateway.relay import Exchanges, is_modern, request_roots
+from shortlist.mcp.hook_socket import answer_hooks
 from shortlist.mcp.protocol_handlers import complete
 from shortlist.mcp.resource_handlers import ResourceHandlers
 
@@ -139,8 +140,13 @@ def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
         raise InputError(f"{tool} needs a non-empty {missing[0]!r}.")
 
 
-async def serve_stdio(agent: AgentActions, at_exit: Callable[[], None] | None = None) -> None:
-    """Serve the client that started this process, until it closes our input or sends a signal."""
+async def serve_stdio(
+    agent: AgentActions, at_exit: Callable[[], None] | None = None, find_hints: Callable[[str], str] | None = None
+) -> None:
+    """Serve the client that started this process, until it closes our input or sends a signal.
+
+    With `find_hints`, the hooks of this project are answered meanwhile.
+    """
 
     def exit(code: int) -> NoReturn:
         if at_exit:
@@ -158,7 +164,7 @@ async def serve_stdio(agent: AgentActions, at_exit: Callable[[], None] | None = 
         with suppress(NotImplementedError):  # on Windows
             loop.add_signal_handler(number, lambda code: leaving.add(loop.create_task(leave(code))), code)
     server = make_server(agent)
-    async with stdio_server() as (reading, writing):
+    async with answer_hooks(find_hints) if find_hints else nullcontext(), stdio_server() as (reading, writing):
         changes = NotificationOptions(prompts_changed=True, resources_changed=True)
         await server.run(reading, writing, server.create_initialization_options(changes))
     exit(0)  # a thread that still waits for a language model would keep the process alive

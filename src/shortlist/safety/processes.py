@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -36,6 +35,8 @@ def find_import_path() -> list[str]:
 
 def find_on_path(command: str) -> str:
     """The full path of a command without a folder. Windows would look into the working directory first."""
+    import shutil  # noqa: PLC0415  # takes longer to load than all else here, and every start loads this
+
     if os.path.dirname(command):
         return command
     for folder in filter(os.path.isabs, read_variable("PATH").split(os.pathsep)):

@@ -20,7 +20,7 @@ from shortlist.cli.shared_options import combine
 from shortlist.errors import MissingExtra
 
 with lazy_imports():
-    from shortlist.install import agents, plans, relocation
+    from shortlist.install import agents, hooks, plans, relocation
     from shortlist.mcp_client import project_trust
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ agent_options = combine(
 
 @command(
     examples=["shortlist install --agent cursor --dry-run", "shortlist install --agent cursor --agent codex"],
-    exclusive=[("--project", "--user"), ("--project", "--only")],
+    exclusive=[("--project", "--user"), ("--project", "--only"), ("--project", "--hook")],
 )
 @click.option(
     "--command", metavar="TEXT", help="Command to start instead of this installation, such as 'uvx shortlist'."
@@ -63,11 +63,13 @@ agent_options = combine(
 @click.option(
     "--only", is_flag=True, help="Move the other servers of the user behind this one; uninstall moves them back."
 )
+@click.option("--hook", is_flag=True, help="Also add the skills and tools that fit to each prompt, if any do.")
 @agent_options
 def install(
     out: Output,
     command: str | None,
     only: bool,
+    hook: bool,
     agent: tuple[str, ...],
     project: bool,
     user: bool,
@@ -79,6 +81,9 @@ def install(
     chosen = _find_agents(agent, scope)
     moves = relocation.Relocation(config_dir(), places.home) if only else None
     steps = [plans.plan_install(each, scope, places, name=name, command=command, relocation=moves) for each in chosen]
+    if hook:
+        words = [*plans.make_command(places, command), "hook"]
+        steps = [step.with_hook(hooks.plan_hook(step.agent, places, words, step.change)) for step in steps]
     _apply(out, [*(moves.changes() if moves else ()), *steps], name, dry_run)
     if command is None and util.find_spec("mcp") is None:
         out.warn(str(MissingExtra("mcp", "shortlist mcp")))
@@ -92,6 +97,8 @@ def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, na
     chosen = _find_agents(agent, scope)
     moves = relocation.Relocation(config_dir(), places.home)
     steps = [plans.plan_uninstall(each, scope, places, name=name, relocation=moves) for each in chosen]
+    if not project:
+        steps = [step.with_hook(hooks.plan_unhook(step.agent, places, step.change)) for step in steps]
     _apply(out, [*steps, *moves.changes()], name, dry_run)
 
 
@@ -117,21 +124,20 @@ def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry
     try:
         for step in steps:
             change = step.change if isinstance(step, plans.Plan) else step
-            backup = None
-            if change:
-                diffs += change.diff() if dry_run else ""
-                was_trusted = change.before is not None and project_trust.is_trusted(
-                    change.path, change.before.encode()
-                )
-                backup = change.apply() if change.is_needed and not dry_run else None
-                if was_trusted and not dry_run:  # the user asked for this change, so the approval covers it
-                    project_trust.trust(change.path, change.after.encode())
+            diffs += change.diff() if change and dry_run else ""
+            backup = _write(change) if change and not dry_run else None
             if isinstance(step, plans.Plan):
                 agent = {"agent": step.agent.name, "title": step.agent.title, "scope": step.scope}
                 result = {"file": change and str(change.path), "action": step.action, "backup": backup and str(backup)}
                 manual = {"paste_into": step.agent.hint, "snippet": step.snippet} if not change else {}
                 others = {"moved": step.moved, "left": step.left, "sign_in": step.sign_in}
                 rows.append({**agent, **result, **others, **manual})
+                if step.hook and step.hook != "absent":
+                    place = step.hook_change or change
+                    diffs += step.hook_change.diff() if step.hook_change and dry_run else ""
+                    copy = _write(step.hook_change) if step.hook_change and not dry_run else None
+                    file = None if step.hook == "none" else place and str(place.path)
+                    rows[-1]["hook"] = {"action": step.hook, "file": file, "backup": copy and str(copy)}
     except Exception:
         for row in rows:
             out.note("\n".join(_explain(row)))
@@ -146,7 +152,17 @@ def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry
     data = {"name": name, "dry_run": dry_run, "agents": rows} | ({"diff": diffs} if dry_run else {})
     restart = ["Restart running agents to apply the change."] if any(row["backup"] for row in rows) else []
     changed = [row["file"] for row in rows if row["file"] and (row["action"] not in IDLE or row["moved"])]
+    changed += [one["file"] for row in rows if (one := row.get("hook")) and one["action"] not in (*IDLE, "none")]
     out.show(data, "\n".join([*(line for _, line in lines), *restart]), changed)
+
+
+def _write(change: FileChange) -> Path | None:
+    """Write a file if it changes, and return its backup. If it was trusted, it still is: the user asked for this."""
+    was_trusted = change.before is not None and project_trust.is_trusted(change.path, change.before.encode())
+    backup = change.apply() if change.is_needed else None
+    if was_trusted:
+        project_trust.trust(change.path, change.after.encode())
+    return backup
 
 
 def _explain(row: dict[str, Any]) -> Iterator[str]:
@@ -162,6 +178,19 @@ def _explain(row: dict[str, Any]) -> Iterator[str]:
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
         yield f"  backup: {_shorten(row['backup'])}"
+    if about := row.get("hook"):
+        yield from _explain_hook(about, row)
+
+
+def _explain_hook(about: dict[str, Any], row: dict[str, Any]) -> Iterator[str]:
+    if about["action"] == "none":
+        yield f"  no hook: {row['title']} has none that can add to a prompt"
+        return
+    yield f"  hook {about['action']} ({_shorten(about['file'])})"
+    if about["backup"]:
+        yield f"  backup: {_shorten(about['backup'])}"
+    if about["action"] in ("added", "updated") and (note := hooks.NOTES.get(row["agent"])):
+        yield f"  {note}"
 
 
 def _shorten(file: str) -> str:

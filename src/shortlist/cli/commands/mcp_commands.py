@@ -34,6 +34,7 @@ with lazy_imports():
     from shortlist.mcp_client import config_files, project_trust, server_config, token_store
 
 if TYPE_CHECKING:
+    from shortlist.mcp.collection import Collection
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
     from shortlist.mcp.gateway.tool_catalog import Tool
@@ -80,8 +81,16 @@ def run(
     gateway = dispatch.Gateway(_choose_servers(config, profile, only))
     learning = _settings.load_learning(learn)
     stored = collections.StoredCorpora([str(corpus_names.resolve(name)) for name in corpus], learning)
-    actions = AgentActions(collections.Collection(gateway, stored, learning=learning), _connect_to_model)
-    asyncio.run(serve_stdio(actions, _telemetry.export(_settings.load_telemetry())))
+    served = collections.Collection(gateway, stored, learning=learning)
+    actions = AgentActions(served, _connect_to_model)
+    find_hints = functools.partial(_find_hints, served)
+    asyncio.run(serve_stdio(actions, _telemetry.export(_settings.load_telemetry()), find_hints))
+
+
+def _find_hints(served: Collection, query: str) -> str:
+    from shortlist.mcp.prompt_hints import find_served_hints  # noqa: PLC0415  # slow to load; in a thread
+
+    return find_served_hints(served, query)
 
 
 @functools.cache
