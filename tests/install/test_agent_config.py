@@ -12,6 +12,7 @@ import pytest
 
 from shortlist import SourceError
 from shortlist._paths import data_dir
+from shortlist.install.agent_config import FileChange
 from shortlist.install.agents import AGENTS, Places
 from shortlist.install.plans import plan_install
 from tests.install.conftest import change_of, install, uninstall, write
@@ -154,3 +155,21 @@ def test_nothing_is_left_behind_in_a_read_only_folder(places: Places) -> None:
         assert [path.name for path in folder.iterdir()] == ["mcp.json"]
     finally:
         folder.chmod(0o700)
+
+
+def test_a_file_that_cannot_be_written_is_known_before(places: Places) -> None:
+    file = places.home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.symlink_to(places.home / "gone" / "mcp.json")
+    change = change_of(plan_install(AGENTS["cursor"], "user", places))
+    with pytest.raises(SourceError, match="gone"):
+        change.check()
+    (places.home / "gone").mkdir()
+    change.check()
+    change.apply()
+    assert (places.home / "gone" / "mcp.json").is_file()
+    file.unlink()
+    (places.home / "gone" / "mcp.json").rename(places.home / "blocked")
+    blocked = FileChange(places.home / "blocked" / "mcp.json", None, "{}")
+    with pytest.raises(SourceError, match="blocked"):
+        blocked.check()

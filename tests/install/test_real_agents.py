@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from shortlist.cli import OK, run
+from shortlist.mcp.prompt_hints import INTRODUCTION
+from tests.install.scripted_model import run_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 
@@ -30,7 +33,7 @@ class Client(NamedTuple):
 
 CLIENTS = {
     "claude-code": Client("@anthropic-ai/claude-code@2.1.197", "claude", "Connected"),
-    "codex": Client("@openai/codex@0.166.0", "codex", "enabled"),
+    "codex": Client("@openai/codex@0.169.0", "codex", "enabled"),
     "gemini-cli": Client("@google/gemini-cli@0.61.0", "gemini", "(stdio)"),
     "qwen-code": Client("@qwen-code/qwen-code@0.15.10", "qwen", "(stdio)"),
     "opencode": Client("opencode-ai@1.18.33", "opencode", "connected"),
@@ -50,11 +53,11 @@ class Machine:
         command = ["npm", "install", "--prefix", str(self._packages), "--no-audit", "--no-fund", package]
         subprocess.run(command, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
 
-    def __call__(self, command: str, *words: str) -> str:
+    def __call__(self, command: str, *words: str, **variables: str) -> str:
         kept = {name: os.environ[name] for name in ("PATH", "SHORTLIST_DATA_DIR") if name in os.environ}
         done = subprocess.run(
             [self._packages / "node_modules" / ".bin" / command, *words],
-            env=kept | {"HOME": str(self.home), "TERM": "dumb", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+            env=kept | {"HOME": str(self.home), "TERM": "dumb", "GEMINI_CLI_TRUST_WORKSPACE": "true"} | variables,
             cwd=self.home / "project",
             capture_output=True,
             text=True,
@@ -98,3 +101,31 @@ def test_claude_code_and_codex_know_the_keys_that_make_them_show_our_tools(machi
     codex.write_text(codex.read_text().replace("required = true", 'required = "yes"'))
     assert "No MCP server named" in machine("claude", "mcp", "get", "shortlist")  # it checks the type
     assert "mcp_servers.shortlist.required" in machine("codex", "mcp", "list")
+
+
+def ask_claude(machine: Machine, address: str, prompt: str) -> None:
+    variables = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "x"}
+    machine("claude", "-p", prompt, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", **variables)
+
+
+def ask_codex(machine: Machine, address: str, prompt: str) -> None:
+    provider = f'model_providers.local={{name="local", base_url="{address}/v1", wire_api="responses"}}'
+    chosen = ("-c", 'model_provider="local"', "-c", 'model="m"', "-c", provider, "-c", "mcp_servers={}")
+    machine("codex", "exec", "--dangerously-bypass-hook-trust", *chosen, prompt)  # a user trusts it with /hooks
+
+
+@pytest.mark.parametrize(("agent", "ask"), [("claude-code", ask_claude), ("codex", ask_codex)])
+def test_a_hint_reaches_the_model_if_something_fits_the_prompt(
+    agent: str, ask: Callable[[Machine, str, str], None], machine: Machine
+) -> None:
+    skill = machine.home / ".claude" / "skills" / "docker-slimming" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: docker-slimming\ndescription: Makes container images small.\n---\n\nUse two stages.\n")
+    assert run(["build", "skills"]) == OK
+    machine.install(CLIENTS[agent].package)
+    assert run(["install", "--agent", agent, "--hook"]) == OK
+    for prompt, is_served in (("make our docker container images smaller", True), ("rename foo to bar", False)):
+        with run_model() as (address, received):
+            ask(machine, address, prompt)
+        assert any(prompt in body for body in received)
+        assert any(INTRODUCTION in body and "- skill docker-slimming: " in body for body in received) == is_served

@@ -75,6 +75,15 @@ class TestOnly:
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 
+    def test_servers_that_claude_code_has_for_one_folder_are_named_and_stay(self, own: Path, places: Places) -> None:
+        local = {"projects": {"/work/a": {"mcpServers": {"git": {"command": "x"}}}, "/work/b": {"history": []}}}
+        text = json.dumps({"mcpServers": {"git": {"command": "y"}}} | local)
+        write(places.home / ".claude.json", text)
+        plan = plan_install(AGENTS["claude-code"], "user", places, relocation=self.moves(own, places))
+        assert plan.moved == ["git"]
+        assert plan.left == {"git": "Claude Code has it for /work/a only"}
+        assert json.loads(change_of(plan).after)["projects"] == local["projects"]
+
     def test_only_the_owner_can_read_a_moved_secret(self, own: Path, places: Places) -> None:
         before = write(own / "mcp.json", json.dumps({"mcpServers": {"old": {"command": "x"}}}))
         before.chmod(0o644)

@@ -61,6 +61,15 @@ class FileChange:
         lines = difflib.unified_diff(before, after, *names, lineterm="", n=2)
         return redact("".join(f"{line}\n" for line in lines), self.secrets)
 
+    def check(self) -> None:
+        """Raise an error if the file cannot be written."""
+        place = self.path.resolve()
+        if self.path.is_symlink() and not place.parent.is_dir():
+            raise SourceError(f"{self.path} is a link to {place}, whose folder does not exist. Nothing was changed.")
+        folder = next(parent for parent in place.parents if parent.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise SourceError(f"{self.path} cannot be written, as {folder} is read-only. Nothing was changed.")
+
     def apply(self) -> Path | None:
         """Write the file and return its backup. What another program wrote in the meantime is never lost."""
         if read_text(self.path) != self.before:
@@ -101,6 +110,13 @@ class AgentConfig:
     def servers(self) -> Data:
         found: Data = self._data.get(self._key, {})
         return found
+
+    def list_local(self) -> Iterator[tuple[str, str]]:
+        """The names of servers that Claude Code has for one folder only, each with the folder."""
+        projects = self._data.get("projects")
+        for folder, about in projects.items() if isinstance(projects, Mapping) else ():
+            servers = about.get(self._key) if isinstance(about, Mapping) else None
+            yield from ((name, folder) for name in (servers if isinstance(servers, Mapping) else ()))
 
     def is_ours(self, name: str) -> bool:
         """Whether a server is `shortlist`, wherever it is installed and whatever runs it."""

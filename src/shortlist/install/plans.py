@@ -109,6 +109,8 @@ def _move_others(agent: Agent, file: AgentConfig, relocation: Relocation) -> tup
         else:
             file.drop(name)
             moved.append(name)
+    for name, folder in file.list_local():
+        left[name if name not in left else f"{name} ({folder})"] = f"{agent.title} has it for {folder} only"
     return moved, left
 
 

@@ -16,7 +16,7 @@ from shortlist.mcp import hook_socket
 
 # The events that carry a prompt: of Claude Code and Codex, of Gemini CLI, and of our plugin for opencode.
 EVENTS = ("UserPromptSubmit", "BeforeAgent", "chat.message")
-MOST_SECONDS = 5.0
+MOST_SECONDS = 8.0  # less than the agents permit
 LONGEST_EVENT = 4 << 20  # bytes
 LONGEST_START, LONGEST_END = 700, 300  # characters of a long prompt: what is asked is seldom in the middle
 

@@ -121,6 +121,8 @@ def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry
     """
     rows: list[dict[str, Any]] = []
     diffs = ""
+    for change in [] if dry_run else _list_changes(steps):
+        change.check()
     try:
         for step in steps:
             change = step.change if isinstance(step, plans.Plan) else step
@@ -154,6 +156,16 @@ def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry
     changed = [row["file"] for row in rows if row["file"] and (row["action"] not in IDLE or row["moved"])]
     changed += [one["file"] for row in rows if (one := row.get("hook")) and one["action"] not in (*IDLE, "none")]
     out.show(data, "\n".join([*(line for _, line in lines), *restart]), changed)
+
+
+def _list_changes(steps: Sequence[plans.Plan | FileChange]) -> list[FileChange]:
+    """The changes of files that are needed."""
+    found = [
+        each
+        for step in steps
+        for each in ((step.change, step.hook_change) if isinstance(step, plans.Plan) else (step,))
+    ]
+    return [change for change in found if change and change.is_needed]
 
 
 def _write(change: FileChange) -> Path | None:
