@@ -110,8 +110,9 @@ def ask_claude(machine: Machine, address: str, prompt: str) -> None:
 
 def ask_codex(machine: Machine, address: str, prompt: str) -> None:
     provider = f'model_providers.local={{name="local", base_url="{address}/v1", wire_api="responses"}}'
-    chosen = ("-c", 'model_provider="local"', "-c", 'model="m"', "-c", provider, "-c", "mcp_servers={}")
-    machine("codex", "exec", "--dangerously-bypass-hook-trust", *chosen, prompt)  # a user trusts it with /hooks
+    chosen = ("-c", 'model_provider="local"', "-c", 'model="m"', "-c", provider)
+    # A user approves the hook with /hooks.
+    machine("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *chosen, prompt)
 
 
 @pytest.mark.parametrize(("agent", "ask"), [("claude-code", ask_claude), ("codex", ask_codex)])
@@ -124,6 +125,8 @@ def test_a_hint_reaches_the_model_if_something_fits_the_prompt(
     assert run(["build", "skills"]) == OK
     machine.install(CLIENTS[agent].package)
     assert run(["install", "--agent", agent, "--hook"]) == OK
+    settings = machine.home / {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json"}[agent]
+    settings.write_text(settings.read_text().replace('"timeout": 10', f'"timeout": {PATIENCE}'))
     for prompt, is_served in (("make our docker container images smaller", True), ("rename foo to bar", False)):
         with run_model() as (address, received):
             ask(machine, address, prompt)

@@ -14,9 +14,8 @@ from typing import Any
 
 from shortlist.mcp import hook_socket
 
-# The events that carry a prompt: of Claude Code and Codex, of Gemini CLI, and of our plugin for opencode.
-EVENTS = ("UserPromptSubmit", "BeforeAgent", "chat.message")
-MOST_SECONDS = 8.0  # less than the agents permit
+# The events that carry a prompt: of Claude Code and Codex, and of Gemini CLI.
+EVENTS = ("UserPromptSubmit", "BeforeAgent")
 LONGEST_EVENT = 4 << 20  # bytes
 LONGEST_START, LONGEST_END = 700, 300  # characters of a long prompt: what is asked is seldom in the middle
 
@@ -25,12 +24,7 @@ _COMMAND = re.compile(r"/[\w:-]+(\s|\Z)")
 
 
 def main() -> None:
-    """Answer the event on standard input, and end the process, at the latest after a few seconds."""
-    import threading  # noqa: PLC0415  # not needed to answer
-
-    timer = threading.Timer(MOST_SECONDS, os._exit, (0,))
-    timer.daemon = True
-    timer.start()
+    """Answer the event on standard input, and end the process at once."""
     run(is_debug=False)
     os._exit(0)
 
