@@ -142,3 +142,17 @@ def test_a_missing_package_is_a_warning(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert run(["install", "--agent", "codex"]) == OK
     assert "shortlist mcp needs the extra 'mcp': pip install \"shortlist[mcp]\"" in capsys.readouterr().err
+
+
+def test_a_broken_file_does_not_keep_uninstall_from_the_others(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["install", "--agent", "cursor,codex,gemini-cli", "--hook"]) == OK
+    (home / ".cursor" / "mcp.json").write_text("{")
+    (home / ".codex" / "hooks.json").write_text("[]")
+    capsys.readouterr()
+    assert run(["uninstall", "--agent", "cursor,codex,gemini-cli"]) == ERROR
+    output, errors = capsys.readouterr()
+    assert "Gemini CLI no longer starts shortlist" in output
+    assert "mcp.json" in errors
+    assert "hooks.json" in errors
+    assert "shortlist" in (home / ".codex" / "config.toml").read_text()
+    assert "shortlist" not in (home / ".gemini" / "settings.json").read_text()

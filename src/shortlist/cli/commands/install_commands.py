@@ -15,9 +15,9 @@ from shortlist._paths import config_dir
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.option_values import split_given_names
-from shortlist.cli.output import Output, write
+from shortlist.cli.output import ERROR, OK, Output, write
 from shortlist.cli.shared_options import combine
-from shortlist.errors import MissingExtra
+from shortlist.errors import MissingExtra, ShortlistError
 
 with lazy_imports():
     from shortlist.install import agents, hooks, plans, relocation
@@ -91,15 +91,28 @@ def install(
 
 @command(examples=["shortlist uninstall --agent cursor,codex"], exclusive=[("--project", "--user")])
 @agent_options
-def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, name: str, dry_run: bool) -> None:
+def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, name: str, dry_run: bool) -> int:
     """Remove what `install` wrote. Nothing else in the configuration of the agent changes."""
     places, scope = agents.Places(), _choose_scope(project)
-    chosen = _find_agents(agent, scope)
+    chosen, errors = [], []
+    for each in _find_agents(agent, scope):  # one broken file does not keep the others
+        try:
+            plans.plan_uninstall(each, scope, places, name=name)
+            if not project:
+                hooks.plan_unhook(each, places)
+            chosen.append(each)
+        except (ShortlistError, OSError) as error:
+            errors.append(error)
     moves = relocation.Relocation(config_dir(), places.home)
     steps = [plans.plan_uninstall(each, scope, places, name=name, relocation=moves) for each in chosen]
     if not project:
         steps = [step.with_hook(hooks.plan_unhook(step.agent, places, step.change)) for step in steps]
+    if not steps:
+        raise errors[0]
     _apply(out, [*steps, *moves.changes()], name, dry_run)
+    for error in errors:
+        out.warn(str(error))
+    return ERROR if errors else OK
 
 
 def _choose_scope(project: bool) -> agents.Scope:
