@@ -110,8 +110,8 @@ def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, na
     if not steps:
         raise errors[0]
     _apply(out, [*steps, *moves.changes()], name, dry_run)
-    for error in errors:
-        out.warn(str(error))
+    for problem in errors:
+        out.warn(str(problem))
     return ERROR if errors else OK
 
 
@@ -134,8 +134,8 @@ def _apply(out: Output, steps: Sequence[plans.Plan | FileChange], name: str, dry
     """
     rows: list[dict[str, Any]] = []
     diffs = ""
-    for change in [] if dry_run else _list_changes(steps):
-        change.check()
+    for needed in [] if dry_run else _list_changes(steps):
+        needed.check()
     try:
         for step in steps:
             change = step.change if isinstance(step, plans.Plan) else step
