@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,10 @@ NPM = {
 }
 PYPI = {"mcp-server-git": "2026.10.19", "mcp-server-time": "2026.10.19"}
 
-# Each with the variables without which it does not start; no request leaves this machine.
+# The command lines, with the variables without which a server does not start; no request leaves this machine.
 COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "everything": ("mcp-server-everything", {}),
-    "filesystem": ("mcp-server-filesystem", {}),
+    "filesystem": ("mcp-server-filesystem {project}", {}),
     "memory": ("mcp-server-memory", {}),
     "thinking": ("mcp-server-sequential-thinking", {}),
     "playwright": ("playwright-mcp", {}),
@@ -112,22 +112,31 @@ def run(folders: list[Path]) -> None:
     report.save("gateway", facts | {"rows": figures})
 
 
-def install(folder: Path) -> Path:
-    """The configuration of the servers, which are installed first."""
+def install(
+    folder: Path,
+    npm: Mapping[str, str] = NPM,
+    pypi: Mapping[str, str] = PYPI,
+    commands: Mapping[str, tuple[str, dict[str, str]]] = COMMANDS,
+) -> Path:
+    """The configuration of the servers, which are installed first, without the browsers that some of them drive."""
     python, project = folder / "python", folder / "project"
-    missing = [f"{name}@{version}" for name, version in NPM.items() if _npm_version(folder, name) != version]
+    missing = [f"{name}@{version}" for name, version in npm.items() if _npm_version(folder, name) != version]
     if missing:
-        subprocess.run(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *missing], check=True)
-    if not (python / "bin" / "mcp-server-time").exists():
+        no_browsers = {"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1", "PUPPETEER_SKIP_DOWNLOAD": "1"}
+        command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *missing]
+        subprocess.run(command, check=True, env=os.environ | no_browsers)
+    scripts = python / "bin"
+    if not all((scripts / name).exists() for name in pypi):
         venv.create(python, with_pip=True)
-        wanted = [f"{name}=={version}" for name, version in PYPI.items()]
-        subprocess.run([str(python / "bin" / "pip"), "install", "--quiet", *wanted], check=True)
+        wanted = [f"{name}=={version}" for name, version in pypi.items()]
+        subprocess.run([str(scripts / "pip"), "install", "--quiet", *wanted], check=True)
     if not project.exists():
         subprocess.run(["git", "init", "--quiet", str(project)], check=True)
     servers: dict[str, Any] = {}
-    for name, (command, variables) in COMMANDS.items():
-        place = python / "bin" / command if name in ("git", "time") else folder / "node_modules" / ".bin" / command
-        servers[name] = {"command": str(place), "env": variables, "args": [str(project)] * (name == "filesystem")}
+    for name, (line, variables) in commands.items():
+        program, *args = line.format(project=project).split()
+        place = scripts / program if program in pypi else folder / "node_modules" / ".bin" / program
+        servers[name] = {"command": str(place), "env": variables, "args": args}
     file = folder / "servers.json"
     file.write_text(json.dumps({"mcpServers": servers}))
     return file

@@ -71,7 +71,7 @@ async def use_all(agent: Agent, listed: list[str]) -> None:
     assert [one.name for one in tools] == ACTS
     listed.append(written(tools))
     await agent.wait_for("rain and wind in a city", "slow/get_forecast")
-    assert json.loads((await agent("read", id="slow/get_forecast"))["text"]) == WEATHER
+    assert (await agent("read", id="slow/get_forecast"))["input_schema"] == WEATHER["inputSchema"]
     assert await agent.call("slow/get_forecast", city="Ghent") == 'get_forecast {"city": "Ghent"}'
     assert "Lost connection" in await agent.error("call", tool="mortal/die")
     assert await agent.call("mortal/greet") == "greet {}"
@@ -190,7 +190,7 @@ def test_only_served_corpora_are_found(servers: Servers, start: Callable[..., Te
     for name in ("open", "closed"):
         shortlist.build({f"{name}-note": f"The {name} door leads to the garden."}, name).close()
     found = ask(start(), "discover", query="door to the garden", limit=5)
-    assert {item["corpus"] for item in found["results"] + found["near"]} >= {"open", "closed"}
+    assert {item.get("corpus") for item in found["results"] + found["near"]} >= {"open", "closed"}
     found = ask(start(server__corpora=("open",)), "discover", query="door to the garden", limit=5)
     assert {item["corpus"] for item in found["results"]} == {"open"}
     assert "closed" not in json.dumps(found)
@@ -333,7 +333,7 @@ def test_fifty_servers_with_two_thousand_tools_are_found_from_the_catalog_before
         assert f"{TOOLS:,} tools of {SERVERS} servers" in (agent.client.instructions or "")
         wanted = offers["server37"][11]
         (first, *_) = (await agent("discover", query=f"{wanted['name']} in server37", limit=10))["results"]
-        assert first["name"] == wanted["name"]
+        assert first["id"] == f"server37/{wanted['name']}"
         assert first["input_schema"] == wanted["inputSchema"]
         rows = (await agent("status"))["servers"]
         assert [row["state"] for row in rows] == ["idle"] * SERVERS

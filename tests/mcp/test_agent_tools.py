@@ -76,16 +76,27 @@ def test_the_instructions_summarize_what_is_available_and_are_short(
 # discover
 
 
-def test_a_found_tool_comes_with_the_reason_and_its_schema(servers: Servers) -> None:
-    servers.add("weather", WEATHER)
+def test_a_found_tool_comes_with_what_a_call_of_it_needs_and_nothing_twice(servers: Servers) -> None:
+    output = {"type": "object", "properties": {"rain": {"type": "boolean"}}}
+    dialect = {"$schema": "https://json-schema.org/draft-07/schema#", "title": "Arguments"}
+    listed = WEATHER | {"inputSchema": dialect | WEATHER["inputSchema"], "outputSchema": output}
+    servers.add("weather", listed)
     servers.add("billing", INVOICE)
-    answer = with_agent(servers.gateway(), lambda agent: agent("discover", query="will it rain in the city"))
-    (item,) = answer["results"]
-    assert (item["id"], item["corpus"], item["kind"]) == ("weather/get_forecast", "mcp", "tool")
-    assert item["text"] == WEATHER["description"]
-    assert item["input_schema"] == WEATHER["inputSchema"]
-    assert not answer["abstained"]
-    assert "Kept 1 of" in answer["reason"]
+
+    async def talk(agent: Agent) -> None:
+        found = await agent("discover", query="will it rain in the city")
+        relevance = found["results"][0].pop("relevance")
+        assert 0.26 <= relevance == round(relevance, 2) <= 1
+        item = {"id": "weather/get_forecast", "kind": "tool", "access": "write", "text": WEATHER["description"]}
+        item |= {"input_schema": WEATHER["inputSchema"], "returns": "{rain: boolean}"}
+        near = [{key: one[key] for key in one if key != "relevance"} for one in found.pop("near")]
+        assert found == {"abstained": False, "results": [item]}
+        line = INVOICE["description"]
+        assert near in ([], [{"id": "billing/write_invoice", "kind": "tool", "text": line}])
+        shown = await agent("read", id="weather/get_forecast")
+        assert (shown["input_schema"], shown["output_schema"]) == (listed["inputSchema"], output)
+
+    with_agent(servers.gateway(), talk)
 
 
 def test_without_a_match_discover_abstains_with_a_reason(servers: Servers) -> None:
@@ -151,7 +162,7 @@ def test_an_item_is_read_in_full_in_part_or_with_its_neighbors(servers: Servers,
     async def talk(agent: Agent) -> None:
         await agent("discover", query="rain")
         shown = await agent("read", id="get_forecast")
-        assert json.loads(shown["text"]) == WEATHER
+        assert (shown["text"], shown["input_schema"]) == (WEATHER["description"], WEATHER["inputSchema"])
         shown = await agent("read", id="deploy")
         assert (shown["kind"], shown["files"]) == ("skill", ["check.sh"])
         assert "Run it." in shown["text"]

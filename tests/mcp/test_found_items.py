@@ -46,7 +46,9 @@ def test_a_tool_that_only_a_corpus_describes_is_marked_and_cannot_be_called(serv
         found = await agent("discover", query="weather forecast for flights", limit=1)
         shown = {item["id"]: item.get("callable") for item in found["results"] + found["near"]}
         assert shown == {"weather/get_forecast": None, "search_flights": False}
-        assert (await agent("read", id="search_flights"))["callable"] is False
+        read = await agent("read", id="search_flights")
+        assert (read["callable"], read["text"]) == (False, flights["description"])
+        assert read["definition"]["inputSchema"] == flights["inputSchema"]
         assert "callable" not in await agent("read", id="weather/get_forecast")
         (item,) = (await agent("discover", query="weather forecast rain"))["results"]
         assert "callable" not in item

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,9 @@ def test_skills_are_listed_as_resources_and_documents_are_read_by_template(
         assert template.uri_template == "shortlist://{corpus}/{+id}"
         (page,) = (await agent.client.read_resource("shortlist://handbook/leave.md")).contents
         assert "28 days" in getattr(page, "text", "")
+        await agent.wait_for("rain in a city", "weather/get_forecast")
+        (schema,) = (await agent.client.read_resource("shortlist://mcp/weather/get_forecast")).contents
+        assert json.loads(getattr(schema, "text", ""))["input_schema"] == WEATHER["inputSchema"]
         for wrong in ("shortlist://handbook/none.md", "file:///etc/passwd", "shortlist://handbook"):
             with pytest.raises(MCPError):
                 await agent.client.read_resource(wrong)

@@ -19,7 +19,16 @@ from shortlist.errors import CorpusError, CorpusNotFound, InputError, SourceErro
 from shortlist.mcp import protocol_handlers
 from shortlist.mcp.client_sessions import ClientSessions, client_address
 from shortlist.mcp.collection import SKILLS, TOOLS, Collection
-from shortlist.mcp.found_items import add_schemas, add_warning, is_pending, is_usable, mark_uncallable
+from shortlist.mcp.found_items import (
+    add_warning,
+    is_pending,
+    is_usable,
+    mark_uncallable,
+    show_definition,
+    show_near,
+    show_results,
+    show_tool,
+)
 from shortlist.mcp.gateway.dispatch import CallFailed, CallOutcome
 from shortlist.mcp.gateway.tool_catalog import Tool, UnknownTool
 from shortlist.mcp.gateway.tool_checks import describe_name
@@ -133,15 +142,17 @@ class AgentActions:
         found["results"] = [item for item in found["results"] if not is_pending(item)]
         items = [item for item in found["results"] + found["near"] if is_usable(item)]
         shown = [(item["corpus"], item["id"], item.get("relevance")) for item in items]
-        usage.searched(corpora, found["query"], shown, refused=not found["results"])
-        notes = self._describe_pending(found) if kind in (None, "tool") else []
+        usage.searched(corpora, query, shown, refused=not found["results"])
+        notes = self._describe_pending(query, found) if kind in (None, "tool") else []
         tools = self.gateway.catalog.tools
-        near = [mark_uncallable(item, tools) for item in found["near"]]
-        return found | {"results": add_schemas(found["results"], tools), "near": near}, notes
+        doubt = {key: found[key] for key in ("confidence", "confidence_reason") if found["confidence"] == "low"}
+        reason = {"reason": found["reason"]} if found["abstained"] else {}
+        results, near = show_results(found["results"], tools), show_near(found["near"], tools)
+        return {"abstained": found["abstained"]} | reason | doubt | {"results": results, "near": near}, notes
 
-    def _describe_pending(self, found: Data) -> list[str]:
+    def _describe_pending(self, query: str, found: Data) -> list[str]:
         best = max((item.get("relevance", 0.0) for item in found["results"]), default=0.0)
-        pending, relevance = self._collection.find_pending(found["query"]) or ("", 0.0)
+        pending, relevance = self._collection.find_pending(query) or ("", 0.0)
         if not pending or relevance < CLOSE_MATCH_SHARE * best:
             return []
         match = "The best match" if relevance > best else "A close match"
@@ -162,13 +173,17 @@ class AgentActions:
                 origin = {"origin": file.meta[ORIGIN]} if file.meta else {}
                 part = agent_actions.part_of(file.text, offset)
                 return {"id": id, "corpus": SKILLS, "kind": "skill", **part, **origin}
-            wanted, within = id, corpus
+            within = corpus
+            tool: Tool | None = None
             if corpus in (None, TOOLS):
                 try:
-                    wanted, within = self.gateway.find(id).id, TOOLS
+                    tool, within = self.gateway.find(id), TOOLS
                 except (InputError, SourceError):
                     if corpus == TOOLS:
                         raise
+            if tool and not (locator or offset) and (whole := show_tool(tool, agent_actions.LONGEST_READ)):
+                return whole
+            wanted = tool.id if tool else id
             try:
                 shown = agent_actions.read(self._collection.corpora(within), wanted, locator, offset)
             except CorpusNotFound:
@@ -179,7 +194,7 @@ class AgentActions:
                     self.gateway.find(id)  # raises an error with suggestions, or why the tool is not offered
                 raise
             if shown["kind"] == "tool":
-                return mark_uncallable(shown, self.gateway.catalog.tools)
+                return show_definition(mark_uncallable(shown, self.gateway.catalog.tools))
             if is_pending(shown):
                 raise InputError(explain_pending(shown["name"], shown["source"], shown["warning"]))
             usage.used(shown["corpus"], shown["id"], "read")

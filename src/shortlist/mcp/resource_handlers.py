@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -90,5 +91,7 @@ class ResourceHandlers:
         else:
             shown = await agent.read(unquote(id), unquote(corpus))
         kind = {"tool": "application/json", "result": "text/plain"}.get(shown["kind"], "text/markdown")
-        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=shown["text"])
+        is_data = shown.keys() & {"access", "definition"}
+        text = json.dumps(shown, ensure_ascii=False) if is_data else shown["text"]
+        contents = types.TextResourceContents(uri=uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[contents])

@@ -39,19 +39,22 @@ def list_sources(corpus: Searchable, limit: int = MOST_SOURCES, filter: Filter |
 
 
 def find(corpus: Searchable, query: str, limit: int | None = None, filter: Filter | None = None) -> dict[str, Any]:
-    """Discover: the results with the reason, or none and the closest matches."""
+    """Discover: the results that reach the threshold, best first, or none, and the closest other matches."""
     found = discover(corpus, query, filter=filter, max_k=limit)
     chosen = {(item.corpus, item.id): item for item in found.results}
+    threshold = found.signals.get("min_relevance") or 0.0
     results, near = [], []
     for hit in found.candidates:
-        if item := chosen.get((hit.corpus, hit.id)):
+        item = chosen.get((hit.corpus, hit.id))
+        if item and (hit.relevance is None or hit.relevance >= threshold):
             needs = {"needs": [name[:LONGEST_NEED] for name in item.needs[:MOST_NEEDS]]} if item.needs else {}
             shown = _glance(hit) | needs | {"locator": hit.locator, "text": hit.text[:GLANCE]}
             results.append(shown | origin_of(item))
         else:
-            near.append(_glance(hit))
-    about = {"query": query, "abstained": found.abstained, "reason": found.reason} | describe_doubt(found)
-    return about | {"results": results, "near": near[:NEAR_MISSES]}
+            near.append(_glance(hit) | {"text": hit.text[:GLANCE]})
+    most_near = max(NEAR_MISSES, len(chosen) - len(results))
+    about = {"abstained": found.abstained, "reason": found.reason} | describe_doubt(found)
+    return about | {"results": results, "near": near[:most_near]}
 
 
 def describe_doubt(found: Discovery) -> dict[str, str]:
@@ -197,9 +200,9 @@ def name_of(item: Passage | Hit) -> str:
 
 
 def _glance(hit: Hit) -> dict[str, Any]:
-    """What identifies a hit, and what is needed to read it."""
-    shown = {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name, "score": round(hit.score, 4)}
-    return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
+    """What identifies a hit, and how well it matches."""
+    matching = {} if hit.relevance is None else {"relevance": round(hit.relevance, 2)}
+    return {"id": hit.id, "corpus": hit.corpus, "kind": hit.kind, "name": hit.name} | matching
 
 
 def _of_passage(passage: Passage, corpus: str, around: int = 0) -> dict[str, Any]:
