@@ -15,7 +15,7 @@ import pytest
 
 from shortlist._paths import config_dir
 from shortlist.cli import run
-from shortlist.mcp import agent_tools, long_results, skill_resources
+from shortlist.mcp import agent_tools, skill_resources
 from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.gateway import (
     dispatch,
@@ -29,6 +29,7 @@ from shortlist.mcp.gateway import (
     upstream_session,
 )
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.large_results import stored_results
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
 from tests.mcp.conftest import WEATHER, Servers
@@ -47,7 +48,7 @@ def test_every_block_runs_and_prints_what_is_shown(
     servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = (json.loads(block) for language, block in BLOCKS if language == "json")
-    ours, theirs, chosen, remote, example, holding, client, redacting = given
+    ours, theirs, chosen, remote, example, holding, client, sizing, redacting = given
     (tmp_path / "agent.json").write_text(json.dumps(ours))
     assert GatewayConfig([tmp_path / "agent.json"]).read().servers == ()  # our own entry does not count
     assert theirs["mcpServers"]["team"]["url"].startswith("https://")
@@ -57,6 +58,9 @@ def test_every_block_runs_and_prints_what_is_shown(
     linear, team = GatewayConfig([tmp_path / "0.json", tmp_path / "1.json"]).read().servers
     assert (dict(linear.oauth), team.oauth["callback_port"]) == ({}, "8765")
     assert browser_sign_in.LOGIN_SECONDS == 5 * 60
+    (tmp_path / "sizes.json").write_text(json.dumps(sizing))
+    (notes,) = GatewayConfig([tmp_path / "sizes.json"]).read().servers
+    assert (notes.result_budget("export_all"), notes.result_budget("find")) == (100_000, 10_000)
     for number, config in enumerate((redacting, holding)):
         added = {"command": "other-server"}
         (tmp_path / f"{number}.json").write_text(
@@ -129,11 +133,10 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     )
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
     assert f"{stdio_transport.LONGEST_LINE_BYTES >> 20} MiB for a message" in PROSE
-    assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition and for a result" in PROSE
-    assert tool_checks.LONGEST_DEFINITION == long_results.LONGEST_RESULT
-    assert f"Beyond {long_results.LONGEST_RESULT:,} characters" in PROSE
-    assert f"in parts of {long_results.LONGEST_PART:,} characters" in PROSE
-    assert f"The last {long_results.MOST_TEXTS} such texts" in PROSE
+    assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition" in PROSE
+    assert f"Beyond {stored_results.LONGEST_RESULT:,} characters" in PROSE
+    assert f"in parts of {stored_results.LONGEST_PART:,} characters" in PROSE
+    assert f"The last {stored_results.MOST_TEXTS} such texts" in PROSE
     assert f"{source.MOST_ENTRIES:,} tools for a server" in PROSE
     assert f"the first {server_offers.MOST_LISTED} of each server" in PROSE
     assert f"{skill_resources.PAGE} a page" in PROSE

@@ -32,7 +32,7 @@ from shortlist.mcp.found_items import (
 from shortlist.mcp.gateway.dispatch import CallFailed, CallOutcome
 from shortlist.mcp.gateway.tool_catalog import Tool, UnknownTool
 from shortlist.mcp.gateway.tool_checks import describe_name
-from shortlist.mcp.long_results import PREFIX, LongResults
+from shortlist.mcp.large_results.stored_results import LONGEST_RESULT, PREFIX, StoredResults
 from shortlist.mcp.skill_resources import ORIGIN, SkillResources
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.sources.skills import explain_pending
@@ -81,7 +81,7 @@ class AgentActions:
         self._options: dict[str, Any] = {"k": k, "min_relevance": min_relevance}  # of an answer
         self._warming: asyncio.Task[None] | None = None
         self.clients = ClientSessions()
-        self.results = LongResults()
+        self.results = StoredResults()
 
     def instructions(self) -> str:
         return INSTRUCTIONS.format(summary=self._collection.summary())
@@ -158,9 +158,21 @@ class AgentActions:
         match = "The best match" if relevance > best else "A close match"
         return [f"{match}, {describe_name(pending)}, is pending approval."]
 
-    async def read(self, id: str, corpus: str | None = None, locator: str | None = None, offset: Any = 0) -> Data:
+    async def read(
+        self,
+        id: str,
+        corpus: str | None = None,
+        locator: str | None = None,
+        offset: Any = 0,
+        query: str | None = None,
+        path: str | None = None,
+    ) -> Data:
         if id.startswith(PREFIX) and corpus is None:
-            return self.results.read(id, offset, client_address.get())
+            check_length(query or "")
+            client, options = client_address.get(), {"query": query or "", "path": path or ""}
+            return await run_in_thread(lambda: self.results.read(id, offset, client, **options))
+        if query or path:
+            raise InputError(f"query and path are for stored results, whose ids start with {PREFIX!r}.")
         usage = self.clients.usage()
 
         def show() -> Data:
@@ -230,7 +242,9 @@ class AgentActions:
             result = result | {"content": [*result["content"], {"type": "text", "text": explanation}]}
         else:
             await self._store_call(called, "failed" if result.get("isError") else "called")
-        return self.results.shorten(result, client_address.get())
+        server = self.gateway.catalog.servers.get(called.server)
+        budget = (server and server.result_budget(called.name)) or LONGEST_RESULT
+        return await asyncio.to_thread(self.results.shorten, result, client_address.get(), budget)
 
     async def _store_call(self, tool: Tool, outcome: Outcome) -> None:
         await asyncio.to_thread(self.clients.usage().used, TOOLS, tool.id, outcome)

@@ -16,7 +16,7 @@ from shortlist.mcp.agent_tools import AgentActions, run_in_thread
 from shortlist.mcp.client_sessions import client_address
 from shortlist.mcp.collection import SKILLS
 from shortlist.mcp.gateway.relay import Exchanges
-from shortlist.mcp.long_results import PREFIX
+from shortlist.mcp.large_results.stored_results import PREFIX
 from shortlist.mcp.protocol_handlers import SERVERS, as_error, complete, cut_page
 from shortlist.mcp.skill_resources import PAGE, parse_cursor
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME

@@ -35,7 +35,7 @@ TIME_LIMIT_KEYS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
     "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
 }
-FILE_WIDE = ("new_tools", "redact_results")  # that a file may have for all of its servers
+FILE_WIDE = ("new_tools", "redact_results", "result_characters")  # that a file may have for all of its servers
 NEW_TOOLS = ("allow", "notify", "hold")  # the strictest last
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
@@ -64,6 +64,7 @@ class ServerConfig:
     start_seconds: float | None = None  # the configured time limit of the start
     new_tools: str = ""  # what happens to tools that are added later, see NEW_TOOLS; empty if it is not configured
     redacts_results: bool | None = None  # whether secrets are removed from results; None if it is not configured
+    result_budgets: tuple[tuple[str, int], ...] = ()  # characters of a result by patterns of tool names
     file: Path | None = None  # that configures it
     project: Path | None = None  # whose file configures it; None if the user does
 
@@ -78,6 +79,10 @@ class ServerConfig:
         """Whether a tool is allowed (all are, unless some are listed) and not denied."""
         is_denied = any(fnmatchcase(tool.casefold(), pattern.casefold()) for pattern in self.deny)
         return not is_denied and any(fnmatchcase(tool, pattern) for pattern in self.allow or ("*",))
+
+    def result_budget(self, tool: str) -> int | None:
+        """The configured number of characters of a result of a tool."""
+        return next((budget for pattern, budget in self.result_budgets if fnmatchcase(tool, pattern)), None)
 
     def without_secrets(self, text: str) -> str:
         """A text without the values of its environment, headers and variables, and secrets in its command and URL."""
@@ -170,6 +175,7 @@ def _parse_server(name: str, entry: Any, folder: Path) -> ServerConfig:
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
     values |= {field: _limit(entry, keys) for field, keys in TIME_LIMIT_KEYS.items()}
     values |= {"new_tools": read_new_tools(entry), "redacts_results": read_redacts_results(entry)}
+    values["result_budgets"] = read_result_budgets(entry)
     return ServerConfig(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)
 
 
@@ -199,6 +205,16 @@ def read_redacts_results(entry: Mapping[str, Any]) -> bool | None:
     if not isinstance(found, bool | None):
         raise ValueError(f"has a 'redact_results' that is not true or false: {found!r}")
     return found
+
+
+def read_result_budgets(entry: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """The characters of a result by patterns of tool names, the longest pattern first; one number is for all tools."""
+    found = entry.get("result_characters")
+    budgets = found if isinstance(found, Mapping) else {} if found is None else {"*": found}
+    for budget in budgets.values():
+        if isinstance(budget, bool) or not isinstance(budget, int) or budget <= 0:
+            raise ValueError(f"has a 'result_characters' that is not a whole number above 0: {budget!r}")
+    return tuple(sorted(((str(name), budget) for name, budget in budgets.items()), key=lambda one: -len(one[0])))
 
 
 def _limit(entry: Mapping[str, Any], keys: Sequence[str]) -> float | None:

@@ -24,6 +24,7 @@ from shortlist.mcp_client.server_config import (
     ServerConfig,
     read_new_tools,
     read_redacts_results,
+    read_result_budgets,
     runs_shortlist,
 )
 from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
@@ -77,6 +78,14 @@ class ConfiguredServers(NamedTuple):
     permissions: Permissions = Permissions()
     active: ActiveProfile = ActiveProfile()
     left_out: tuple[str, ...] = ()
+
+
+class ServerDefaults(NamedTuple):
+    """What happens to new tools, to secrets in results and to large results, as the user has configured it."""
+
+    new_tools: str
+    redacts_results: bool | None
+    result_budgets: tuple[tuple[str, int], ...] = ()
 
 
 class GatewayConfig:
@@ -214,28 +223,32 @@ class GatewayConfig:
             rules = {**found, **rules}
         return Permissions.of(rules)
 
-    def _read_defaults(self) -> tuple[tuple[str, bool | None], Problem | None]:
-        """What happens to new tools and to secrets in results, for servers that do not say it."""
+    def _read_defaults(self) -> tuple[ServerDefaults, Problem | None]:
+        """What applies to servers that do not say it."""
         new_tools, redacts = "", None
+        budgets: tuple[tuple[str, int], ...] = ()
         try:
             for path, data in self._read_own_files():
                 try:
                     given = read_new_tools(data), read_redacts_results(data)
+                    budgets = budgets or read_result_budgets(data)
                 except ValueError as error:
                     raise SourceError(f"{path} {error}.") from None
                 new_tools, redacts = new_tools or given[0], given[1] if redacts is None else redacts
         except SourceError as error:
             reason = f"{error} Until this is fixed, new tools are pending approval and results are redacted."
-            return (NEW_TOOLS[-1], True), Problem("settings", reason)
-        return (new_tools or "notify", redacts), None
+            return ServerDefaults(NEW_TOOLS[-1], True), Problem("settings", reason)
+        return ServerDefaults(new_tools or "notify", redacts, budgets), None
 
-    def _apply(self, defaults: tuple[str, bool | None], server: ServerConfig) -> ServerConfig:
+    def _apply(self, defaults: ServerDefaults, server: ServerConfig) -> ServerConfig:
         """A server with the defaults of the user. What a project configures can only be stricter."""
-        new_tools, redacts = server.new_tools or defaults[0], server.redacts_results
+        new_tools, redacts = server.new_tools or defaults.new_tools, server.redacts_results
         if server.project is not None or self.needs_trust:
-            new_tools, redacts = max(new_tools, defaults[0], key=NEW_TOOLS.index), redacts or defaults[1]
-        redacts = bool(defaults[1] if redacts is None else redacts)
-        return replace(server, new_tools=new_tools, redacts_results=redacts)
+            new_tools = max(new_tools, defaults.new_tools, key=NEW_TOOLS.index)
+            redacts = redacts or defaults.redacts_results
+        redacts = bool(defaults.redacts_results if redacts is None else redacts)
+        budgets = server.result_budgets or defaults.result_budgets
+        return replace(server, new_tools=new_tools, redacts_results=redacts, result_budgets=budgets)
 
     def _read_own_files(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """The files that the user named, and our own. A project cannot grant itself anything."""

@@ -1,0 +1,1 @@
+"""Results of tool calls that are too large for an agent: stored, described, and read in parts."""

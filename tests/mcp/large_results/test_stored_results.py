@@ -1,0 +1,140 @@
+"""Large results: summarized, stored, searched and read on."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from mcp_types import TextResourceContents
+
+from shortlist.errors import InputError
+from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.large_results.stored_results import (
+    LONGEST_HEAD,
+    LONGEST_PART,
+    LONGEST_RESULT,
+    MOST_TEXTS,
+    StoredResults,
+)
+from tests.mcp.conftest import Agent, Servers, tool, with_agent
+
+
+def id_of(text: str) -> str:
+    match = re.search(r"with id '(result:\w+)'", text)
+    assert match, text
+    return match[1]
+
+
+def test_a_large_result_is_summarized_and_every_part_of_it_can_be_read(servers: Servers) -> None:
+    servers.add("one", tool("large"))
+    whole = "".join(f"line {number}\n" for number in range(30_000))
+
+    async def talk(agent: Agent) -> str:
+        text = await agent.call("large")
+        assert text.startswith(whole[:LONGEST_HEAD] + "…")
+        assert len(text) < 3_000
+        assert f"All {len(whole):,} characters are stored. 30,001 lines." in text
+        id = id_of(text)
+        shown = ""
+        offset: int | None = 0
+        while offset is not None:
+            part = await agent("read", id=id, offset=offset)
+            shown, offset = shown + part["text"], part.get("next_offset")
+        assert shown == whole
+        found = (await agent("read", id=id, query="line 23456"))["text"]
+        assert "line 23456\n" in found
+        path = re.search(r"\[(lines [\d-]+)\]", found)
+        assert path
+        assert (await agent("read", id=id, path=path[1]))["text"] in whole
+        assert (await agent("read", id=id, path="lines 3-4"))["text"] == "line 2\nline 3"
+        (contents,) = (await agent.client.read_resource(f"shortlist://results/{id}")).contents
+        assert isinstance(contents, TextResourceContents)
+        assert contents.text == whole
+        assert "offset must be" in await agent.error("read", id=id, offset=-1)
+        assert "the result has 30,000 lines" in await agent.error("read", id=id, path="lines 40000-50000")
+        assert "is not JSON" in await agent.error("read", id=id, path="items[0]")
+        assert "are for stored results" in await agent.error("read", id="one/large", query="x")
+        assert "The result 'result:0' is not stored" in await agent.error("read", id="result:0")
+        return id
+
+    id = with_agent(servers.gateway(), talk)
+    assert "Call the tool again" in with_agent(servers.gateway(), lambda agent: agent.error("read", id=id))
+
+
+def test_the_budget_is_set_for_a_file_a_server_and_a_tool(servers: Servers) -> None:
+    behavior: Any = {"tools": {"large": 500_000, "l*": 5_000}, "server": 400_000, "file": None}
+    for name, budget in behavior.items():
+        servers.add(name, tool("large"), **({"result_characters": budget} if budget else {}))
+    data = json.loads(servers.config.read_text()) | {"result_characters": 8_000}
+    servers.config.write_text(json.dumps(data))
+
+    async def talk(agent: Agent) -> list[int]:
+        return [len(await agent.call(f"{name}/large")) for name in behavior]
+
+    whole, server, file = with_agent(servers.gateway(), talk)
+    assert (whole, server) == (318_890, 318_890)
+    assert 2_000 < file < 8_000
+    servers.add("wrong", tool("large"), result_characters={"large": -1})
+    (problem,) = GatewayConfig([servers.config]).read().problems
+    assert "'result_characters' that is not a whole number above 0: -1" in problem.reason
+
+
+def test_only_what_is_beyond_the_budget_changes() -> None:
+    results = StoredResults()
+    image = {"type": "image", "data": "x" * LONGEST_RESULT, "mimeType": "image/png"}
+    embedded = {"type": "resource", "resource": {"uri": "a:b", "text": "y" * LONGEST_RESULT}}
+    given: dict[str, Any] = {"content": [text_block("first"), image, embedded, text_block("last")], "_meta": {"a": 1}}
+    shown = results.shorten(given, "ada")
+    assert given["content"][2] is embedded
+    assert shown["content"][:2] == given["content"][:2]
+    assert (shown["content"][3], shown["_meta"]) == (given["content"][3], {"a": 1})
+    resource = shown["content"][2]["resource"]
+    assert resource["uri"] == "a:b"
+    assert results.text(id_of(resource["text"]), "ada") == "y" * LONGEST_RESULT
+    fitting = {"content": [text_block("z" * LONGEST_RESULT), image], "structuredContent": {"z": 1}}
+    assert results.shorten(fitting, "ada") == fitting
+
+
+def test_many_small_texts_are_stored_as_one() -> None:
+    results = StoredResults()
+    blocks = [text_block(f"{number:1000}") for number in range(50)]
+    shown = results.shorten({"content": blocks}, "ada")["content"]
+    assert shown[:20] == blocks[:20]
+    assert len(shown) == 21
+    assert results.text(id_of(shown[20]["text"]), "ada") == "\n\n".join(block["text"] for block in blocks[20:])
+
+
+def test_structured_content_is_stored_once() -> None:
+    results = StoredResults()
+    rows = {"rows": [{"id": number, "city": f"City {number}"} for number in range(2_000)]}
+    (block,) = results.shorten({"content": [text_block(json.dumps(rows))], "structuredContent": rows}, "ada")["content"]
+    assert "JSON: {rows: [2,000 × {id: number, city: string}]}" in block["text"]
+    assert results.read(id_of(block["text"]), 0, "ada", path="rows[1500].city")["text"] == "City 1500"
+    assert len(results._texts) == 1
+    shown = results.shorten({"content": [], "structuredContent": rows}, "ada")
+    assert "structuredContent" not in shown
+    assert json.loads(results.text(id_of(shown["content"][0]["text"]), "ada")) == rows
+
+
+def test_texts_are_stored_for_one_client_and_within_limits() -> None:
+    results = StoredResults()
+    ids = [id_of(results.shorten(large(), "ada")["content"][0]["text"])]
+    with pytest.raises(InputError, match="Call the tool again"):
+        results.read(ids[0], 0, "eve")
+    assert len(results.read(ids[0], 0, "ada")["text"]) == LONGEST_PART
+    for _ in range(MOST_TEXTS):
+        results.shorten(large(), "ada")
+        results.shorten(large(), "eve")
+    with pytest.raises(InputError):
+        results.text(ids[0], "ada")
+    assert len(results._texts) == 2 * MOST_TEXTS
+
+
+def large() -> dict[str, Any]:
+    return {"content": [text_block("w" * (LONGEST_RESULT + 1))]}
+
+
+def text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
