@@ -36,6 +36,8 @@ log = logging.getLogger("shortlist.mcp")
 
 CALLS = ("call", "call_read")  # whose results are those of servers
 
+ROOTS_REQUESTS = ("tools/call", "prompts/get", "resources/read", "completion/complete")  # that may start a server
+
 Context = ServerRequestContext[Any, Any]
 
 
@@ -91,11 +93,18 @@ class _AgentHandlers:
             client_address.set(f"{ctx.request.client.host} {session[:200]}")
         if ctx.method != "initialize":
             self._agent.gateway.identify_client(ctx, has_back_channel=not is_modern(ctx))
+        link = self._agent.gateway.find_link() if ctx.method in ROOTS_REQUESTS else None
+        if link and link.roots.is_outdated:
+            request_roots(link.roots, ctx.session, ctx.request_id)
         return await call_next(ctx)
 
     async def update_roots(self, context: Context, _: types.NotificationParams) -> None:
+        """Request the roots: over HTTP with the next request, in whose open stream the client reads."""
         if link := self._agent.gateway.find_link():
-            request_roots(link.roots, context.session)
+            if context.request is None:
+                request_roots(link.roots, context.session)
+            else:
+                link.roots.is_outdated = True
 
     async def list_tools(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self._agent.warm_up()

@@ -21,7 +21,10 @@ from mcp_types import (
     ElicitResult,
     EmptyResult,
     InputRequiredResult,
+    ListRootsResult,
     LoggingMessageNotificationParams,
+    Root,
+    RootsListChangedNotification,
     SetLevelRequest,
     SetLevelRequestParams,
     TextContent,
@@ -222,9 +225,9 @@ def url(servers: Servers, tmp_path: Path) -> Iterator[Callable[[], str]]:
 
 
 @asynccontextmanager
-async def connect(url: str, **options: Any) -> AsyncIterator[Agent]:
+async def connect(url: str, over: httpx2.AsyncHTTPTransport | None = None, **options: Any) -> AsyncIterator[Agent]:
     async with (
-        httpx2.AsyncClient(timeout=WAIT_SECONDS, trust_env=False) as http,
+        httpx2.AsyncClient(timeout=WAIT_SECONDS, trust_env=False, transport=over) as http,
         Client(streamable_http_client(url, http_client=http), **options) as client,
     ):
         yield Agent(client)
@@ -283,6 +286,42 @@ def test_over_http_a_question_reaches_only_the_client_whose_call_it_is_about(
     answers = [json.loads(answer)["content"]["shelf"] for answer in asyncio.run(main(url()))]
     assert answers == ["left", "right"]
     assert [person.heard for person in people] == [["one: Which shelf?"]] * 2
+
+
+def test_over_http_every_client_is_asked_for_its_roots_in_the_stream_of_its_call(
+    servers: Servers, url: Callable[[], str]
+) -> None:
+    """Clients may have no other stream yet, or none at all."""
+    servers.add("one", tool("roots"))
+
+    async def answer(address: str, root: str) -> list[str]:
+        roots = [root]
+
+        async def list_roots(_: Any) -> ListRootsResult:
+            return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in roots])
+
+        options: dict[str, Any] = {"mode": "legacy", "list_roots_callback": list_roots, **Person().options}
+        async with connect(address, WithoutStream(), **options) as agent:
+            await agent.wait_for("roots", "one/roots")
+            first = json.loads(await agent.call("one/roots"))
+            roots.append(f"{root}/more")
+            await agent.client.session.send_notification(RootsListChangedNotification())
+            async with asyncio.timeout(WAIT_SECONDS):
+                while json.loads(await agent.call("one/roots")) != roots:
+                    await asyncio.sleep(0.05)
+            return list(first)
+
+    async def main(address: str) -> list[list[str]]:
+        return await asyncio.gather(*(answer(address, f"file:///{number}") for number in range(3)))
+
+    assert asyncio.run(main(url())) == [[f"file:///{number}"] for number in range(3)]
+
+
+class WithoutStream(httpx2.AsyncHTTPTransport):
+    """Connections of a client that cannot open the stream of its session."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(405) if request.method == "GET" else await super().handle_async_request(request)
 
 
 @pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28"])

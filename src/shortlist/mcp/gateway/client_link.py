@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp_types import LoggingLevel, Root
 
 ROOTS_SECONDS = 5.0  # for the client to list its roots
+MOST_ROOTS_REQUESTS = 3  # in a row that a client does not answer
 SESSION_HEADER = "mcp-session-id"
 RELAYED = ("elicitation", "sampling")  # the capabilities of a client that servers can use through the gateway
 
@@ -47,9 +48,12 @@ class Roots:
         self._on_change = on_change
         self._request: asyncio.Task[None] | None = None
         self._known: list[Root] | None = None
+        self._failures = 0
+        self.is_outdated = False  # and to be requested with the next request of the client
 
     def request(self, read: Callable[[], Awaitable[list[Root]]]) -> None:
         """Ask the client for its roots, in the background."""
+        self.is_outdated = False
         self._request = asyncio.create_task(self._update(read))
 
     async def list_known(self) -> list[Root]:
@@ -59,11 +63,17 @@ class Roots:
         return self._known or []
 
     async def _update(self, read: Callable[[], Awaitable[list[Root]]]) -> None:
-        with contextlib.suppress(Exception):  # a client that does not answer has no roots
+        try:
             async with asyncio.timeout(ROOTS_SECONDS):
                 roots = await read()
-            if roots != self._known:
-                self._known = roots
+        except Exception:  # a client that never answers has no roots
+            self._failures += 1
+            self.is_outdated = self._failures < MOST_ROOTS_REQUESTS
+            return
+        self._failures = 0
+        if roots != self._known:
+            self._known = roots
+            with contextlib.suppress(Exception):  # a server may be gone
                 await self._on_change()
 
 

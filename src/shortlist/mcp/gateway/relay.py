@@ -181,11 +181,12 @@ def key_of(context: ServerRequestContext[Any, Any]) -> str:
     return f"session {client.host if client else ''} {session}" if session else f"request {secrets.token_hex(8)}"
 
 
-def request_roots(roots: Roots, session: ServerSession) -> None:
-    """Ask the client for its roots, if it has any and accepts requests."""
+def request_roots(roots: Roots, session: ServerSession, request_id: RequestId | None = None) -> None:
+    """Ask the client for its roots, if it has any and accepts requests, in the stream of a request if one is given."""
+    related = None if request_id is None else ServerMessageMetadata(related_request_id=request_id)
 
     async def read() -> list[Root]:
-        return (await session.send_request(mcp_types.ListRootsRequest(), ListRootsResult)).roots
+        return (await session.send_request(mcp_types.ListRootsRequest(), ListRootsResult, metadata=related)).roots
 
     capabilities = session.client_capabilities
     if capabilities and capabilities.roots and session.can_send_request:
