@@ -23,6 +23,7 @@ from shortlist._plain import load_yaml
 from shortlist._projects import find_in_project
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
+from shortlist.safety.principals import RIGHTS, Right
 from shortlist.safety.untrusted_files import read_text
 
 FILE = "settings.yaml"
@@ -69,6 +70,21 @@ def _check_relevance(value: Any) -> Any:
         if not isinstance(value, bool) and 0 <= float(value) <= 1:
             return float(value)
     raise ValueError("must be a number from 0 to 1, auto or none")
+
+
+def _check_grants(value: Any) -> Any:
+    """Groups by right, by corpus."""
+    rules = value.values() if isinstance(value, Mapping) else [None]
+    if not all(isinstance(rule, Mapping) and rule.keys() <= set(RIGHTS) for rule in rules):
+        raise ValueError("must map corpora to read, write and admin, such as {handbook: {read: [staff]}}")
+    return {corpus: _check_groups(rule) for corpus, rule in value.items()}
+
+
+def _check_groups(value: Any) -> Any:
+    groups = value.values() if isinstance(value, Mapping) else [None]
+    if not all(isinstance(names, list | tuple) and all(isinstance(one, str) for one in names) for names in groups):
+        raise ValueError("must map names to lists of groups, such as {read: [staff]}")
+    return {key: tuple(names) for key, names in value.items()}
 
 
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
@@ -142,6 +158,28 @@ class ServerSettings(Section):
     allowed_origins: tuple[str, ...] = setting((), "Origins of web pages that may make changes.")
     uploads: bool = setting(True, "Take files, from which corpora in the data folder are built.")
     corpora: tuple[str, ...] | None = setting(None, "Serve only these corpora and the catalog.", option="--corpus")
+
+
+class AccessSettings(Section):
+    """Who may use the service for what. Without grants, the token of the server permits everything."""
+
+    grants: Annotated[dict[str, dict[Right, tuple[str, ...]]], BeforeValidator(_check_grants)] = setting(
+        {}, "Groups that may read, write or administer each corpus; `*` is every corpus, `everyone` every caller."
+    )
+    profiles: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_check_groups)] = setting(
+        {}, "Groups that may use the MCP servers of each profile; `all` is the profile of all servers."
+    )
+    issuer: str = setting("", "Issuer of the JSON Web Tokens that callers may send.")
+    audience: str = setting("", "Audience that these tokens must be for.")
+    keys_url: str = setting("", "Address of the keys of the issuer (JWKS). Default: as its discovery document says.")
+    user_claim: str = setting("sub", "Claim with the name of the user.")
+    groups_claim: str = setting("groups", "Claim with the groups of the user.")
+    leeway_seconds: float = setting(30.0, "Tolerated difference of clocks.", ge=0, le=600)
+    url: str = setting("", "Address of the service for its callers, if a proxy changes it, such as https://host.")
+
+    @property
+    def has_rules(self) -> bool:
+        return bool(self.grants or self.profiles or self.issuer)
 
 
 class Limits(Section):
@@ -259,6 +297,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True)
     documents: Documents = Documents()
     server: ServerSettings = ServerSettings()
+    access: AccessSettings = AccessSettings()
     limits: Limits = Limits()
     llm: Llm = Llm()
     answers: Answers = Answers()

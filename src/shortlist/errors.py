@@ -4,6 +4,7 @@ ShortlistError
 ├── InputError (ValueError)        an invalid argument: unknown mode, operator, strategy, level
 │   └── QueryTooLong               a query or question has more characters than the limit
 ├── SourceError                    a source of documents cannot be read
+├── AccessDenied                   the caller of a service may not do what it asks for
 ├── ServiceError                   a service returned an error or cannot be reached
 ├── RegistryDamaged                the registry file cannot be read; nothing was overwritten
 ├── EmbedderError                  a model cannot be found, loaded or called
@@ -46,6 +47,10 @@ class QueryTooLong(InputError):
 
 class SourceError(ShortlistError):
     """A source of documents cannot be read."""
+
+
+class AccessDenied(ShortlistError):
+    """The caller of a service may not do what it asks for."""
 
 
 class ServiceError(ShortlistError):

@@ -331,6 +331,31 @@ def test_a_built_in_embedder_needs_no_confirmation(
     assert load_compat_settings(environment={}).documents.embedder == embedder
 
 
+ACCESS = {
+    "grants": "{catalog: {admin: [everyone]}}",
+    "profiles": "{all: [everyone]}",
+    "issuer": "https://evil.example",
+    "audience": "theirs",
+    "keys_url": "https://evil.example",
+    "user_claim": "name",
+    "groups_claim": "name",
+    "leeway_seconds": "600",
+    "url": "https://evil.example",
+}
+
+
+@pytest.mark.parametrize("name", ACCESS)
+def test_without_confirmation_a_service_does_not_start_with_the_rules_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = write_here(tmp_path, monkeypatch, f"access: {{{name}: {ACCESS[name]}}}")
+    with pytest.raises(InputError, match=rf"access\.{name} needs your confirmation"):
+        load_compat_settings(environment={})
+    for request in find_requests_in(tmp_path):
+        confirm(*request)
+    assert load_compat_settings(environment={}).access == load_compat_settings(file, environment={}).access
+
+
 PROBES = {  # for each key that needs confirmation, a file in which it does
     "llm.url": "llm: {url: 'http://a/v1', model: m}",
     "llm.key": "llm: {key: k, model: m}",
@@ -340,6 +365,7 @@ PROBES = {  # for each key that needs confirmation, a file in which it does
     "server.token": "server: {host: 0.0.0.0, token: t}",
     "server.allow_anonymous": "server: {host: 0.0.0.0, allow_anonymous: true}",
 } | {key: f"{key.partition('.')[0]}: {{{key.partition('.')[2]}: {value}}}" for key, value in GUARDED.items()}
+PROBES |= {f"access.{name}": f"access: {{{name}: {value}}}" for name, value in ACCESS.items()}
 
 
 def test_the_table_of_what_a_file_of_the_folder_may_do_decides_on_every_setting(

@@ -86,6 +86,18 @@ mcp = LazyGroup(
     examples=["shortlist mcp", "shortlist mcp status"],
     default="run",
 )
+token = LazyGroup(
+    "token",
+    "Manage the named tokens of the service.",
+    {
+        "Commands": {
+            "create": LazyCommand("token_commands", "Create a token for a user or a program, and show it once."),
+            "ls": LazyCommand("token_commands", "List the tokens with their groups."),
+            "revoke": LazyCommand("token_commands", "Revoke a token."),
+        }
+    },
+    examples=["shortlist token create ci --groups editors --expires 90d", "shortlist token ls"],
+)
 config = LazyGroup(
     "config",
     "Show where settings come from, and set the language model.",
@@ -180,6 +192,7 @@ app = LazyGroup(
                 "Read the event of an agent's hook on standard input, and print the skills and tools that fit its "
                 "prompt.",
             ),
+            "token": token,
         },
         "Maintain": {
             "doctor": LazyCommand(

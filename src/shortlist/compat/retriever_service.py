@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from fastapi import FastAPI
 
@@ -10,6 +11,7 @@ from shortlist.compat import retriever_answers
 from shortlist.compat.catalog_routes import RetrieveBody, add_catalog_routes
 from shortlist.compat.retriever_settings import CompatSettings
 from shortlist.compat.served_retriever import ServedRetriever
+from shortlist.safety.principals import Right
 from shortlist.server import application
 from shortlist.server.extensions import Extension, RunSearch
 from shortlist.server.jobs import Endpoints
@@ -28,6 +30,16 @@ class RetrieverExtension(Extension):
     name = "retriever"
     timed = ("/retrieve",)
     large_bodies = ("/index",)
+    rights: ClassVar[Mapping[str, Right]] = {
+        "POST /retrieve": "read",
+        "GET /documents": "read",
+        "GET /settings": "read",
+        "POST /documents": "write",
+        "DELETE /documents/{id:path}": "write",
+        "POST /documents/reload": "write",
+        "POST /reload": "write",
+        "POST /index": "write",
+    }
     models = (
         RetrieveBody,
         retriever_answers.BM25SSettingsJson,

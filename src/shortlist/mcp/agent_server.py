@@ -29,6 +29,7 @@ from shortlist.mcp.gateway.relay import Exchanges, is_modern, request_roots
 from shortlist.mcp.hook_socket import answer_hooks
 from shortlist.mcp.protocol_handlers import complete
 from shortlist.mcp.resource_handlers import ResourceHandlers
+from shortlist.safety.principals import PRINCIPAL, current_principal
 
 __all__ = ["AgentActions", "make_server", "serve_stdio"]
 
@@ -90,7 +91,10 @@ class _AgentHandlers:
         """Learn who the client is, before its request is handled."""
         if ctx.request is not None and ctx.request.client:  # over HTTP
             session = ctx.request.headers.get(SESSION_HEADER, "")
-            client_address.set(f"{ctx.request.client.host} {session[:200]}")
+            principal = ctx.request.scope.get(PRINCIPAL)
+            current_principal.set(principal)
+            user = f"{principal.user} " if principal else ""
+            client_address.set(f"{user}{ctx.request.client.host} {session[:200]}")
         if ctx.method != "initialize":
             self._agent.gateway.identify_client(ctx, has_back_channel=not is_modern(ctx))
         link = self._agent.gateway.find_link() if ctx.method in ROOTS_REQUESTS else None

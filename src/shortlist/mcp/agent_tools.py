@@ -75,16 +75,20 @@ class AgentActions:
         *,
         k: int = 4,
         min_relevance: MinRelevance = "auto",
+        summarizes: bool = True,
     ) -> None:
+        """`summarizes` tells every client what is indexed, which must not be if users may read different corpora."""
         self._collection, self.gateway, self._connect = collection, collection.gateway, connect
         self.skills = SkillResources(collection)
         self._options: dict[str, Any] = {"k": k, "min_relevance": min_relevance}  # of an answer
+        self._summarizes = summarizes
         self._warming: asyncio.Task[None] | None = None
         self.clients = ClientSessions()
         self.results = StoredResults()
 
     def instructions(self) -> str:
-        return INSTRUCTIONS.format(summary=self._collection.summary())
+        summary = self._collection.summary() if self._summarizes else ""
+        return INSTRUCTIONS.format(summary=summary).strip()
 
     def warm_up(self) -> None:
         """Load what the first search needs, in the background."""
@@ -116,7 +120,7 @@ class AgentActions:
         unlisted = await self.gateway.wait_for_lists() if has_tools else {}
         usage = self.clients.usage()
         found, notes = await run_in_thread(lambda: self._find(query, kind, limit, usage))
-        if kind != "tool" and (problems := dict(self._collection.problems)):
+        if kind != "tool" and (problems := self._collection.list_problems()):
             notes.append(f"Not searched: {', '.join(list(problems)[:5])}. {next(iter(problems.values()))}")
         skill_notes = self._collection.pending_notes() if kind in (None, "skill") else []
         if not has_tools:
@@ -289,7 +293,7 @@ class AgentActions:
     async def status(self) -> Data:
         def show() -> Data:
             learned = {corpus.name: _describe_use(corpus) for corpus in self._collection.corpora()}
-            problems = self._collection.problems
+            problems = self._collection.list_problems()
             unread = [f"{printable(one.id)}: {one.reason}" for one in self._collection.skipped_skills]
             skipped = {"skipped": unread[:MOST_SKIPPED]} if unread else {}
             corpora = [

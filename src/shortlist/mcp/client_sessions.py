@@ -9,7 +9,7 @@ from shortlist.retrieval.learning.usage_session import UsageSession
 
 MOST_SESSIONS = 100
 
-# The address of the client that sent a request, and its MCP session if it has one; empty over stdio.
+# The user and the address of the client that sent a request, and its MCP session if it has one; empty over stdio.
 client_address = ContextVar("client_address", default="")
 
 Value = TypeVar("Value")

@@ -18,6 +18,7 @@ from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, Source
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
+from shortlist.safety.principals import may_read
 from shortlist.sources import CorpusSource
 from shortlist.sources.skills import find_pending
 
@@ -84,11 +85,18 @@ class Collection:
         self._skills: Corpus | None = None
         self._synced_at = 0.0
         self.skipped_skills: tuple[Problem, ...] = ()
-        self.pending_skills: list[Problem] = []
+        self._pending_skills: list[Problem] = []
         self.problems: dict[str, str] = {}  # corpora that cannot be searched, and why
 
     def names(self) -> list[str]:
-        return list(dict.fromkeys((TOOLS, *([SKILLS] if self._with_skills else []), *self._store.names())))
+        """The corpora that the current user may read; the tools are those of the profile that the user has."""
+        skills = [SKILLS] if self._with_skills and may_read(SKILLS) else []
+        return list(dict.fromkeys((TOOLS, *skills, *self._store.names())))
+
+    def list_problems(self) -> dict[str, str]:
+        """The corpora that the current user may read and that cannot be searched, and why."""
+        names = self.names()
+        return {name: problem for name, problem in [*self.problems.items()] if name in names}
 
     def corpora(self, only: str | None = None) -> list[Corpus]:
         """The corpora, or the one of a name; a damaged one is left out and noted in `problems`."""
@@ -104,7 +112,7 @@ class Collection:
         return found
 
     def _corpus(self, name: str) -> Corpus:
-        if name == TOOLS or (name == SKILLS and self._with_skills):
+        if name == TOOLS or (name == SKILLS and name in self.names()):
             corpus = self._open_tools().corpus() if name == TOOLS else self.skills()
             corpus.learning = self._learning or corpus.learning
             return corpus
@@ -141,8 +149,8 @@ class Collection:
                 entry = registry.find(SKILLS)
                 assert entry  # it is built in
                 found = list(entry.source())
-                self.pending_skills = list(find_pending(found))
-                pending = {item.source for item in self.pending_skills}
+                self._pending_skills = list(find_pending(found))
+                pending = {item.source for item in self._pending_skills}
                 items = [item for item in found if item.source not in pending]
                 served = CorpusSource(SKILLS, entry.kind, lambda: items)
                 if self._skills is None:
@@ -152,6 +160,10 @@ class Collection:
                     self.skipped_skills = self._skills.sync(served).failed
                 self._synced_at = time.monotonic()
             return self._skills
+
+    @property
+    def pending_skills(self) -> list[Problem]:
+        return self._pending_skills if may_read(SKILLS) else []
 
     def pending_notes(self) -> list[str]:
         """What the user can approve, in a sentence that an agent can pass on."""

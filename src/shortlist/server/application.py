@@ -25,6 +25,7 @@ from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.library.uploads import Uploads
+from shortlist.server.access.authorization import add_metadata, authorize_routes
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
@@ -156,6 +157,10 @@ def create_app(
     builds = add_uploads(endpoints, settings, uploads)
     agents = add_mcp(endpoints, corpora, llm, settings) if settings.mcp.enabled else None
     add_pages(app)
+    if settings.access.issuer:
+        add_metadata(app, settings.access)
+    if settings.access.has_rules:
+        authorize_routes(app, extension.rights)
     return app
 
 

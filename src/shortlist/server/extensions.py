@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, ClassVar
 
 from starlette.responses import Response
 
+from shortlist.safety.principals import Right
 from shortlist.server.jobs import Endpoints
 
 # Runs a function of a module with the corpus of a name and these options, in a thread or in a search process, and sends
@@ -20,6 +21,9 @@ class Extension:
     name = ""  # in `extensions` of GET /status, by which the page knows what is there
     timed: tuple[str, ...] = ()  # the routes whose latencies are recorded
     large_bodies: tuple[str, ...] = ()  # the ends of the paths whose requests may have limits.max_body_bytes
+    rights: ClassVar[
+        Mapping[str, Right]
+    ] = {}  # that its routes need for the catalog; others need admin for every corpus
     models: tuple[Any, ...] = ()  # dataclasses of answers, and bodies that no route names by type, for OpenAPI
 
     def add_routes(self, endpoints: Endpoints, run_search: RunSearch) -> None:

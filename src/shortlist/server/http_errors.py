@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from shortlist._paths import describe_os_error
 from shortlist._text import closest
-from shortlist.errors import CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
+from shortlist.errors import AccessDenied, CorpusNotFound, InputError, LLMError, ShortlistError, SourceError
 
 log = logging.getLogger("shortlist.serve")
 
@@ -34,7 +34,7 @@ MEDIA_TYPE = "application/problem+json"
 REQUEST_ID = "shortlist.request_id"  # its key in a scope
 
 # The status of each kind of error; any other is 503.
-STATUSES = {InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 502}
+STATUSES = {AccessDenied: 403, InputError: 422, CorpusNotFound: 404, SourceError: 409, LLMError: 502}
 
 
 class NotFinite(ValueError):

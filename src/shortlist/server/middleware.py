@@ -1,4 +1,4 @@
-"""Middleware: access control (host, origin, token), limits of size and time, and the log and metrics of requests."""
+"""Middleware: access control (host, origin, caller), limits of size and time, and the log and metrics of requests."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from shortlist._limits import ReadLimits, file_limits, max_query_characters
 from shortlist._settings import Settings
 from shortlist._telemetry import REQUEST_HEADER, Span, current_request, is_used
+from shortlist.safety.principals import PRINCIPAL, current_principal
+from shortlist.server.access.identity import Identity, InvalidToken
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
 log = logging.getLogger("shortlist.serve")
 
+METADATA = "/.well-known/oauth-protected-resource"  # where clients learn which issuer they need a token of (RFC 9728)
+
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 # These need no token: the page that asks for it, the description of the service, and its health.
 OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
-OPEN_PREFIXES = ("/page/", "/docs/")
+OPEN_PREFIXES = ("/page/", "/docs/", METADATA)
 
 MAX_HEADER_BYTES = 64 << 10  # of a request, with its path
 # Bodies have up to limits.max_body_bytes if they carry documents, cases, conversations or calls. Others are parsed in
@@ -88,6 +92,8 @@ class Guard:
         self._has_open_paths, self._section = not is_mounted, "" if is_mounted else "server."
         server, limits = settings.server, settings.limits
         self._token = server.token.get_secret_value().encode() if server.token else None
+        self._identity = Identity(settings) if settings.access.has_rules and not is_mounted else None
+        self._issuer, self._url = settings.access.issuer, settings.access.url.rstrip("/")
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
@@ -99,12 +105,36 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif rejection := self._reject(scope):
+        elif rejection := self._reject(scope) or await self._identify(scope):
             status, detail = rejection
-            headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+            headers = {"WWW-Authenticate": self._challenge(scope)} if status == 401 else None
             await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
         else:
             await self._run_within_limits(scope, receive, send)
+
+    async def _identify(self, scope: Scope) -> tuple[int, str] | None:
+        """Find the caller, if there are rules of access; else the one token permits everything."""
+        if self._identity is None or self._is_open(scope["path"]):
+            return None
+        kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        try:
+            caller = await self._identity.find_caller(given.strip() if kind.lower() == "bearer" else "")
+        except InvalidToken as error:
+            return 401, str(error)
+        scope[PRINCIPAL] = caller
+        current_principal.set(caller)
+        return None
+
+    def _challenge(self, scope: Scope) -> str:
+        """What a client needs to get a token, as RFC 9728 and MCP say."""
+        if not self._issuer:
+            return "Bearer"
+        has_token = "authorization" in Headers(scope=scope)
+        error = 'error="invalid_token", ' if has_token else ""
+        return f'Bearer {error}resource_metadata="{address_of(scope, self._url)}{METADATA}{scope["path"]}"'
+
+    def _is_open(self, path: str) -> bool:
+        return self._has_open_paths and (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES))
 
     def _reject(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -121,8 +151,7 @@ class Guard:
         origin, own = headers.get("origin"), (f"http://{host}", f"https://{host}")
         if origin is not None and scope["method"] in CHANGING and origin.lower() not in {*own, *self._origins}:
             return 403, f"Pages of {origin!r} may not make changes. Add it to {self._section}allowed_origins."
-        is_open = self._has_open_paths and (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES))
-        if self._token is not None and not is_open:
+        if self._token is not None and self._identity is None and not self._is_open(path):
             kind, _, given = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
                 return 401, "The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN."
@@ -176,6 +205,11 @@ class Guard:
             status, detail = late if is_waiting else slow
             headers = None if is_complete else {"Connection": "close"}  # the rest of the body is not read
             await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
+
+
+def address_of(scope: Scope, configured: str) -> str:
+    """The address of the service, as its settings say or as the request was sent."""
+    return configured or f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}"
 
 
 def _is_address(name: str) -> bool:

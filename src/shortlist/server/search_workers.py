@@ -30,6 +30,7 @@ from shortlist.errors import ShortlistError
 from shortlist.index.corpus import create_corpus
 from shortlist.index.engines.address import sign_in
 from shortlist.safety import processes
+from shortlist.safety.principals import current_principal
 from shortlist.server.catalog_store import NAME, CatalogStore, log
 from shortlist.server.jobs import to_json
 from shortlist.server.routes.corpora_routes import ServedCorpora, search_in_corpus
@@ -74,7 +75,8 @@ class SearchWorkers:
 
     def _dump(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
         """A request as bytes. The process loads it where a failure, such as of an import, becomes its answer."""
-        return pickle.dumps((str(self._catalog.corpus.path), to_headers(), function, name, options))
+        request = str(self._catalog.corpus.path), to_headers(), current_principal.get(), function, name, options
+        return pickle.dumps(request)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -193,8 +195,9 @@ def _answer_requests() -> None:
     max_query_characters.set(settings.limits.max_query_characters)
     for is_canceled, request in _receive_requests():
         try:
-            wanted_path, headers, *search = pickle.loads(request)
+            wanted_path, headers, caller, *search = pickle.loads(request)
             resume(headers)
+            current_principal.set(caller)
             if path != wanted_path:  # the first request, or another catalog is served now
                 catalog.corpus = create_corpus(NAME, path=Path(wanted_path), learning=settings.usage.learn)
                 path = wanted_path

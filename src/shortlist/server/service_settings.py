@@ -23,6 +23,7 @@ from shortlist._settings import (
     OPTIONS,
     PATHS,
     SECTIONS,
+    AccessSettings,
     Answers,
     Settings,
     Values,
@@ -39,7 +40,7 @@ OPENAI = "https://api.openai.com/v1"  # the address if there is only a key
 # Keys by which a file can send data to other machines or let web pages in. Without confirmation they have no effect.
 GUARDED = (
     "server.allowed_hosts", "server.allowed_origins", "engine.user", "engine.password", "engine.certificate",
-    "telemetry.enabled",
+    "telemetry.enabled", *(f"access.{name}" for name in AccessSettings.model_fields),
 )  # fmt: skip
 
 
@@ -94,7 +95,8 @@ def _find_opening(settings: Settings) -> Confirmation | None:
     """The request to listen for other machines, if only the file says who may then use the service."""
     server, file = settings.server, str(settings.file)
     guards = {"server.token": server.token is not None, "server.allow_anonymous": server.allow_anonymous}
-    origins = {settings.origins.get(key) for key, is_set in guards.items() if is_set}
+    guards |= dict.fromkeys(("access.grants", "access.profiles", "access.issuer"), settings.access.has_rules)
+    origins = {settings.origins.get(key) for key, is_set in guards.items() if is_set} - {None}
     if settings.file is None or is_loopback(server.host) or origins != {file}:
         return None
     guard = f"server.token={_show(server.token)}" if server.token and not server.allow_anonymous else "without a token"
@@ -116,7 +118,9 @@ def _withhold(collected: Values) -> list[str]:
         if request.is_confirmed or key == "server.host":  # which `_restrict_host` handles
             continue
         if request.kind == "embedder":
-            raise InputError(f"documents.embedder needs your confirmation: {request}")
+            key = "documents.embedder"
+        if request.kind == "embedder" or key.startswith("access."):  # without its rules, more would be permitted
+            raise InputError(f"{key} needs your confirmation: {request}")
         # All of them, since a key of the environment may be for the address in the file
         for name in [key] if request.kind == "setting" else [one for one in collected.values if one[:4] == "llm."]:
             collected.values.pop(name)
@@ -184,7 +188,7 @@ def _restrict_host(settings: Settings, *, trusts_file: bool) -> Settings:
     """
     server = settings.server
     opening = None if trusts_file else _find_opening(settings)
-    is_guarded = server.token is not None or server.allow_anonymous
+    is_guarded = server.token is not None or server.allow_anonymous or settings.access.has_rules
     if is_loopback(server.host) or (is_guarded and (opening is None or opening.is_confirmed)):
         return settings
     origin = settings.origins["server.host"]

@@ -29,6 +29,7 @@ from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
 from shortlist.retrieval.search import search, search_with_facts
+from shortlist.safety.principals import current_principal, may_read, require
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
 from shortlist.server.jobs import READ, Endpoints
@@ -64,16 +65,20 @@ class ServedCorpora:
         self._learning: Learning = learning
 
     def names(self) -> list[str]:
-        return [NAME, *(name for name in (registry.names() if self._only is None else self._only) if name != NAME)]
+        """The corpora that the current caller may read."""
+        others = (name for name in (registry.names() if self._only is None else self._only) if name != NAME)
+        return list(filter(may_read, (NAME, *others)))
 
     def corpus(self, name: str) -> Corpus:
-        """The corpus with this name. A request never builds a corpus."""
-        if name == NAME:
+        """The corpus with this name, if the current caller may use it. A request never builds a corpus."""
+        if name == NAME and may_read(name):
+            require(name)
             return self._catalog.corpus
         names = self.names()
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
+        require(name)
         return open_named(name, can_build=False, learning=self._learning)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
@@ -94,6 +99,10 @@ class ServedCorpora:
         return (corpus, id) if separator and name not in self.names() else None
 
     def rows(self) -> list[Answer]:
+        names = set(self.names())
+        others = ({**row, "uploaded": is_uploaded(row["name"])} for row in describe_corpora() if row["name"] in names)
+        if NAME not in names:
+            return list(others)
         catalog = self._catalog.corpus
         info = catalog.info()
         own = {
@@ -107,9 +116,7 @@ class ServedCorpora:
             "problem": self._catalog.problem or None,
             "uploaded": False,
         }
-        names = set(self.names()) - {NAME}
-        others = ({**row, "uploaded": is_uploaded(row["name"])} for row in describe_corpora() if row["name"] in names)
-        return [own, *others]
+        return [own, *(row for row in others if row["name"] != NAME)]
 
     def answer(self, function: Callable[..., Answer], name: str, options: dict[str, Any]) -> Answer:
         """What a search function returns for a corpus, in this process or in one of its own."""
@@ -272,7 +279,8 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
         reported the document often enough today. `stored` says whether anything was stored or, with `undo`, deleted.
         """
         corpus = corpora.corpus(name)
-        client = request.client.host if request.client else ""
+        caller = current_principal.get()
+        client = caller.user if caller else request.client.host if request.client else ""
         if body.undo:
             removed = corpus.learn(**body.model_dump())
             reports.count(name, body.id, client, -int(removed))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import functools
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import Headers
@@ -28,6 +29,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.mcp_client.config_files import approve_command, review_command
+from shortlist.safety.principals import PRINCIPAL, Principal, current_principal
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints
@@ -154,8 +156,9 @@ async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
 class Agents:
     """The ASGI application at /mcp. Its managers are made at the first request, once per run of the service."""
 
-    def __init__(self, make: Callable[[], Managers]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Managers], key: str = "get_managers") -> None:
+        self._make, self._key = make, key
+        self._owners: dict[str, str] = {}  # users by session
 
     @contextlib.asynccontextmanager
     async def live(self) -> AsyncIterator[dict[str, Any]]:
@@ -178,11 +181,13 @@ class Agents:
 
         async def get_managers() -> Managers | Exception:
             if not tasks:
-                tasks.append(asyncio.create_task(run()))
+                context = contextvars.copy_context()  # for all users, not only the one who is first
+                context.run(current_principal.set, None)
+                tasks.append(asyncio.create_task(run(), context=context))
             return await asyncio.shield(managers)
 
         try:
-            yield {"get_managers": get_managers}
+            yield {self._key: get_managers}
         finally:
             is_over.set()
             await asyncio.gather(*tasks)
@@ -193,8 +198,13 @@ class Agents:
             detail = "Agents send POST requests to this address; only a session has a stream."
             await make_problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
+        if (user := _user_of(scope)) and session is not None and self._owners.get(session) != user:
+            await make_problem(scope, 404, "There is no such session. Initialize again.")(scope, receive, send)
+            return
+        if user and session is None:
+            send = self._note_owner(user, send)
         scope[EXTEND](SECONDS if scope["method"] == "POST" else STREAM_SECONDS)
-        managers = await scope["state"]["get_managers"]()
+        managers = await scope["state"][self._key]()
         if isinstance(managers, Managers):
             if scope["method"] == "POST":
                 await managers.answer(scope, receive, send)
@@ -207,6 +217,44 @@ class Agents:
         if isinstance(managers, ShortlistError):
             status, detail = 501 if isinstance(managers, MissingExtra) else get_status(managers), str(managers)
         await make_problem(scope, status, detail)(scope, receive, send)
+
+    def _note_owner(self, user: str, send: Send) -> Send:
+        """Remember who begins a session: no one else may use it."""
+
+        async def send_and_note(message: Message) -> None:
+            if message["type"] == "http.response.start" and (id := Headers(raw=message["headers"]).get(SESSION_HEADER)):
+                self._owners[id] = user
+                while len(self._owners) > MOST_SESSIONS:
+                    del self._owners[next(iter(self._owners))]
+            await send(message)
+
+        return send_and_note
+
+
+class AgentsOfProfiles:
+    """The application at /mcp if the settings have rules of access: each user gets the servers of one profile."""
+
+    def __init__(self, make: Callable[[str | None], Agents], profiles: Iterable[str]) -> None:
+        self._operators = make("")  # who have the servers that the settings choose
+        self._others = {name: make(name) for name in (None, *profiles)}
+
+    @contextlib.asynccontextmanager
+    async def live(self) -> AsyncIterator[dict[str, Any]]:
+        async with contextlib.AsyncExitStack() as stack:
+            state: dict[str, Any] = {}
+            for agents in (self._operators, *self._others.values()):
+                state |= await stack.enter_async_context(agents.live())
+            yield state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal: Principal = scope[PRINCIPAL]
+        agents = self._operators if principal.is_operator else self._others[principal.profile]
+        await agents(scope, receive, send)
+
+
+def _user_of(scope: Scope) -> str:
+    principal: Principal | None = scope.get(PRINCIPAL)
+    return principal.user if principal else ""
 
 
 def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **options: Any) -> Managers:
@@ -226,20 +274,25 @@ def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **
     return Managers(manage(), manage(json_response=True, stateless=True), collection.gateway)
 
 
-def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings) -> Agents:
-    """Add the routes; `Agents.live` must run while the application does."""
-    only, server, answers = settings.server.corpora, settings.server, settings.answers
-    is_gateway = settings.mcp.upstream and (is_loopback(server.host) or server.token is not None)
+def add_mcp(
+    endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, settings: Settings
+) -> Agents | AgentsOfProfiles:
+    """Add the routes; `live` must run while the application does."""
+    only, server, answers, access = settings.server.corpora, settings.server, settings.answers, settings.access
+    is_guarded = server.token is not None or access.has_rules
+    is_gateway = settings.mcp.upstream and (is_loopback(server.host) or is_guarded)
     # A settings file may come with a cloned folder, so files that it names need approval like those of a project.
     named_by_file = settings.origins.get("mcp.config") not in (None, PROGRAM)
     choice = ServerChoice((), *ProfileChoice.of(settings))
-    configuration = GatewayConfig(settings.mcp.config, needs_trust=named_by_file, has_servers=is_gateway, choice=choice)
+    configure = functools.partial(GatewayConfig, settings.mcp.config, needs_trust=named_by_file)
+    configuration = configure(has_servers=is_gateway, choice=choice)
 
-    def make() -> Managers:
+    def make(configuration: GatewayConfig = configuration) -> Managers:
         shown = AgentCorpora(corpora, all_stored=only is None)
         with_skills, learning = only is None or SKILLS in only, settings.usage.learn
         collection = Collection(Gateway(configuration), shown, with_skills=with_skills, learning=learning)
-        options = {"k": answers.top_k, "min_relevance": answers.min_relevance}
+        options: dict[str, Any] = {"k": answers.top_k, "min_relevance": answers.min_relevance}
+        options["summarizes"] = not access.has_rules
         return make_managers(collection, llm, max_bytes=settings.limits.max_body_bytes, **options)
 
     @endpoints.add("GET /v1/mcp", "McpServers", tag="service")
@@ -255,6 +308,13 @@ def add_mcp(endpoints: Endpoints, corpora: ServedCorpora, llm: LLM | None, setti
         ]
         return {"servers": gateway.status(), **gateway.profile, "pending_files": files, "pending": tools}
 
-    agents = Agents(make)
+    def make_agents(profile: str | None) -> Agents:
+        """The agents for a profile of servers; "" for what the settings choose, None for no servers."""
+        if profile == "":
+            return Agents(make, "managers of operators")
+        chosen = configure(has_servers=is_gateway and profile is not None, choice=ServerChoice((), profile or ""))
+        return Agents(functools.partial(make, chosen), f"managers {profile!r}")
+
+    agents = AgentsOfProfiles(make_agents, access.profiles) if access.has_rules else Agents(make)
     endpoints.app.router.routes.append(Route(PATH, endpoint=agents))
     return agents

@@ -14,6 +14,7 @@ from shortlist.errors import InputError
 from shortlist.index.corpus import Corpus
 from shortlist.library.build import build
 from shortlist.library.uploads import Uploads, is_uploaded, upload_folder
+from shortlist.safety.principals import require
 from shortlist.server.catalog_store import NAME
 from shortlist.server.http_errors import describe_responses
 from shortlist.server.jobs import WRITE, Endpoints, Job, JobKind, describe_stream
@@ -48,6 +49,7 @@ def add_uploads(endpoints: Endpoints, settings: Settings, uploads: Uploads) -> J
     jobs = JobKind(1, settings.limits.build_seconds, "limits.build_seconds")
 
     def check(name: str) -> None:
+        require(name)
         if not settings.server.uploads:
             raise HTTPException(403, "This service takes no files. Set server.uploads to true to allow uploads.")
         only = settings.server.corpora

@@ -1,0 +1,149 @@
+"""Who sends a request: the token of the settings, a named token, or a JSON Web Token of an identity provider."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import threading
+import time
+from typing import Any
+
+import httpx2
+
+from shortlist._http import is_loopback
+from shortlist._settings import AccessSettings, Settings
+from shortlist.errors import InputError, needs_extra
+from shortlist.safety.principals import EVERYONE, Grants, Principal
+from shortlist.server.access.named_tokens import NamedTokens
+
+log = logging.getLogger("shortlist.serve")
+
+# Signatures only: with a shared secret, a service that checks tokens could also make them.
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+FETCH_SECONDS = 10.0
+FRESH_SECONDS = 3600.0  # after which keys are read again, so that withdrawn ones no longer count
+RETRY_SECONDS = 30.0  # between reads because of unknown keys, which anyone can name
+MOST_BYTES = 1 << 20
+
+
+class InvalidToken(Exception):
+    """Why a token is not accepted, in a sentence that may be shown to its sender."""
+
+
+class Identity:
+    """Finds the caller of a request, if the settings have grants."""
+
+    def __init__(self, settings: Settings) -> None:
+        server, access = settings.server, settings.access
+        self._token = server.token.get_secret_value().encode() if server.token else None
+        self._allows_anonymous = server.allow_anonymous
+        self._grants = Grants(access.grants, access.profiles)
+        self._named = NamedTokens()
+        self._issued = IssuedTokens(access) if access.issuer else None
+
+    async def find_caller(self, token: str) -> Principal:
+        """The caller who sends a token, "" if there is none."""
+        if self._token is not None and hmac.compare_digest(token.encode(), self._token):
+            return Principal("operator", is_operator=True)
+        if not token:
+            if self._allows_anonymous:
+                return Principal("anonymous", frozenset({EVERYONE}), self._grants)
+            raise InvalidToken("The token is missing. Send it in the header: Authorization: Bearer TOKEN.")
+        if found := self._named.find(token):
+            name, groups = found
+            return Principal(f"token:{name}", groups | {EVERYONE}, self._grants)
+        if self._issued is None or token.count(".") != 2:
+            raise InvalidToken("The token is wrong, expired or revoked.")
+        user, groups = await self._issued.check(token)
+        return Principal(f"user:{user}", groups | {EVERYONE}, self._grants)
+
+
+class IssuedTokens:
+    """Checks the JSON Web Tokens of one issuer against its keys, which are read again when they rotate."""
+
+    def __init__(self, access: AccessSettings) -> None:
+        with needs_extra("auth", "access.issuer"):
+            import jwt  # noqa: PLC0415  # an extra
+            from cryptography.hazmat.primitives import asymmetric  # noqa: F401, PLC0415
+        if not access.audience:
+            raise InputError("access.issuer needs access.audience, so that no token for another service is accepted.")
+        for address in filter(None, (access.issuer, access.keys_url)):
+            url = httpx2.URL(address)
+            if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
+                raise InputError(f"access: {address} must be an https address.")
+        self._jwt: Any = jwt
+        self._access = access
+        self._lock = threading.Lock()
+        self._keys: dict[str, Any] = {}
+        self._read_at, self._tried_at = -FRESH_SECONDS, -RETRY_SECONDS
+
+    async def check(self, token: str) -> tuple[str, frozenset[str]]:
+        """The user and the groups of a valid token."""
+        jwt, access = self._jwt, self._access
+        try:
+            header = jwt.get_unverified_header(token)
+            key = await self._find_key(str(header.get("kid", "")))
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=[key.algorithm_name],
+                audience=access.audience,
+                issuer=access.issuer,
+                leeway=access.leeway_seconds,
+                options={"require": ["exp", "iss", "aud", access.user_claim]},
+            )
+        except jwt.PyJWTError as error:
+            raise InvalidToken(f"The token is not valid: {error}.") from None
+        user, groups = claims[access.user_claim], claims.get(access.groups_claim, [])
+        groups = [groups] if isinstance(groups, str) else groups
+        if not isinstance(user, str) or not user or not isinstance(groups, list):
+            raise InvalidToken(f"The claims {access.user_claim} and {access.groups_claim} of the token cannot be read.")
+        return user, frozenset(group for group in groups if isinstance(group, str))
+
+    async def _find_key(self, id: str) -> Any:
+        now = time.monotonic()
+        is_due = now - self._read_at >= FRESH_SECONDS or id not in self._keys
+        if is_due and now - self._tried_at >= RETRY_SECONDS:
+            await asyncio.to_thread(self._read_keys)
+        if id not in self._keys:
+            raise InvalidToken("The token is signed with an unknown key.")
+        return self._keys[id]
+
+    def _read_keys(self) -> None:
+        """Read the keys of the issuer. If that fails, the known ones stay."""
+        with self._lock:
+            if time.monotonic() - self._tried_at < RETRY_SECONDS:  # another request has just read them
+                return
+            self._tried_at = time.monotonic()
+            access = self._access
+            try:
+                with httpx2.Client(timeout=FETCH_SECONDS, follow_redirects=False) as client:
+                    address = access.keys_url
+                    if not address:
+                        discovery = f"{access.issuer.rstrip('/')}/.well-known/openid-configuration"
+                        address = _read_json(client, discovery)["jwks_uri"]
+                    rows = _read_json(client, address)["keys"]
+                keys = {str(row.get("kid", "")): key for row in rows if (key := self._load_key(row))}
+                self._keys, self._read_at = keys, self._tried_at
+            except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
+                log.warning("The keys of %s cannot be read: %s", access.issuer, error)
+
+    def _load_key(self, row: dict[str, Any]) -> Any:
+        """A key for signatures; None for any other."""
+        with contextlib.suppress(self._jwt.PyJWTError):
+            key = self._jwt.PyJWK(row)
+            return key if row.get("use", "sig") == "sig" and key.algorithm_name in ALGORITHMS else None
+        return None
+
+
+def _read_json(client: httpx2.Client, address: str) -> Any:
+    with client.stream("GET", address) as response:
+        response.raise_for_status()
+        data = b""
+        for piece in response.iter_bytes():
+            data += piece
+            if len(data) > MOST_BYTES:
+                raise ValueError("the answer is too large")
+    return httpx2.Response(200, content=data).json()

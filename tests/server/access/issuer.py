@@ -1,0 +1,67 @@
+"""An identity provider of a test: an issuer with a discovery document and keys that rotate."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+
+AUDIENCE = "https://search.example"
+
+
+class Issuer:
+    """Serves its keys on this machine, and makes tokens."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
+        self.requests: list[str] = []
+        self.rotate("first")
+        issuer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.requests.append(self.path)
+                data: Any = {"jwks_uri": f"{issuer.url}/keys"} if "openid" in self.path else issuer.key_set()
+                body = json.dumps(data).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def rotate(self, id: str) -> None:
+        """Sign with a new key from now on; the others are withdrawn."""
+        self.keys = {id: ec.generate_private_key(ec.SECP256R1())}
+
+    def key_set(self) -> dict[str, Any]:
+        algorithm = jwt.algorithms.ECAlgorithm
+        rows = [algorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": id} for id, key in self.keys.items()]
+        return {"keys": [{"kty": "oct", "kid": "shared", "k": "c2VjcmV0"}, *rows]}
+
+    def token(self, user: str = "ada", groups: Any = ("staff",), **claims: Any) -> str:
+        ((id, key),) = self.keys.items()
+        payload = {
+            "iss": self.url,
+            "aud": AUDIENCE,
+            "exp": time.time() + 60,
+            "sub": user,
+            "groups": list(groups) if isinstance(groups, tuple) else groups,
+        } | claims
+        return jwt.encode(
+            {key: value for key, value in payload.items() if value is not None}, key, "ES256", {"kid": id}
+        )
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
