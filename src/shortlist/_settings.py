@@ -80,6 +80,13 @@ def _check_grants(value: Any) -> Any:
     return {corpus: _check_groups(rule) for corpus, rule in value.items()}
 
 
+def _check_patterns(value: Any) -> Any:
+    """Groups by pattern, by corpus."""
+    if not isinstance(value, Mapping) or not all(isinstance(rules, Mapping) for rules in value.values()):
+        raise ValueError("must map corpora to patterns of ids, such as {handbook: {'hr/*': [hr]}}")
+    return {corpus: _check_groups(rules) for corpus, rules in value.items()}
+
+
 def _check_groups(value: Any) -> Any:
     groups = value.values() if isinstance(value, Mapping) else [None]
     if not all(isinstance(names, list | tuple) and all(isinstance(one, str) for one in names) for names in groups):
@@ -168,6 +175,9 @@ class AccessSettings(Section):
     )
     profiles: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_check_groups)] = setting(
         {}, "Groups that may use the MCP servers of each profile; `all` is the profile of all servers."
+    )
+    documents: Annotated[dict[str, dict[str, tuple[str, ...]]], BeforeValidator(_check_patterns)] = setting(
+        {}, "Groups that may see the documents whose ids match a pattern, by corpus and pattern."
     )
     issuer: str = setting("", "Issuer of the JSON Web Tokens that callers may send.")
     audience: str = setting("", "Audience that these tokens must be for.")

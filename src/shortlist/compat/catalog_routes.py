@@ -16,6 +16,7 @@ from shortlist.compat.retriever_settings import DEFAULTS
 from shortlist.compat.served_retriever import ServedRetriever
 from shortlist.documents import Changes
 from shortlist.errors import CorpusNotFound
+from shortlist.library.opening import as_seen
 from shortlist.server.catalog_store import NAME
 from shortlist.server.extensions import RunSearch
 from shortlist.server.http_errors import describe_responses
@@ -133,7 +134,7 @@ def add_catalog_routes(endpoints: Endpoints, retriever: ServedRetriever, run_sea
         offset: Offset = 0, limit: Annotated[int | None, Query(ge=0, le=2**31)] = None, q: SearchText = ""
     ) -> Answer:
         """The documents in the order in which they were first added; all of them unless a limit is given."""
-        documents, count = catalog.corpus.browse(q, offset, limit)
+        documents, count = as_seen(catalog.corpus, NAME).browse(q, offset, limit)
         return {"success": True, "documents": [document.copy() for document in documents], "count": count}
 
     @endpoints.add("POST /documents", "ChangeReport", tag="catalog")

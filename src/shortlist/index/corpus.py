@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import sqlite3
+import threading
 import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn, Unpack, cast, get_args
 
@@ -23,7 +27,7 @@ from shortlist.display.progress import show_progress
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
 from shortlist.index.config import RELEVANCE_SCALE, Config, ScoreThreshold, collect_index_options, threshold_scale_of
-from shortlist.index.corpus_paths import USAGE, corpus_folder
+from shortlist.index.corpus_paths import GROUPS_USAGE, USAGE, corpus_folder
 from shortlist.index.embedders import models
 from shortlist.index.embedders.cosine_scale import measure_once, must_measure
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
@@ -35,6 +39,7 @@ from shortlist.index.foreign import derived_folder
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.local_engine import LocalEngine
 from shortlist.index.location import Location, close_on_error, find_location
+from shortlist.index.restricted_engine import Reader
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 from shortlist.index.text.analyzers import get_analyzer
@@ -47,6 +52,7 @@ ENGLISH_EMBEDDERS = {"wordllama-256", "minilm"}  # those of ours that know only 
 TOLERATED_SHARE = 0.1  # of passages in languages that the embedder does not know
 MOST_KINDS = 3  # that a `repr` counts
 _NOUNS = {"text": "document", "file": "file", "page": "page", "row": "row"}
+MOST_VIEWS = 64  # for different groups that are open at once
 LANGUAGE_SAMPLE = 200  # passages whose languages are detected, if an analyzer stores none
 
 
@@ -69,9 +75,13 @@ class Corpus:
         self.learning: Learning = learning
         self.path = path
         self.changes = Changes()  # what the last sync did
-        self.usage = UsageLog(derived_folder(path) / USAGE if path else None)
+        folder = derived_folder(path) if path else None
+        self.usage = UsageLog(folder / USAGE, folder / GROUPS_USAGE) if folder else UsageLog(None)
         self._engine = engine
         self._embedders = embedders
+        self._views: dict[tuple[Reader, bool], Corpus] = {}  # of callers, the latest last
+        self._views_lock = threading.Lock()
+        self._whole: Corpus | None = None  # which is open as long as a view of it
         self._finalizer = weakref.finalize(self, engine.close)
         with close_on_error(self):
             config = engine.config()
@@ -237,6 +247,31 @@ class Corpus:
 
     # Reading
 
+    def for_groups(
+        self, groups: Iterable[str], *, sees_all: bool = False, rules: Mapping[str, Sequence[str]] | None = None
+    ) -> Corpus:
+        """The corpus as callers with these groups see it: other documents are as if they did not exist.
+
+        The `access` of a document, in its metadata, names the groups that may see it; all may see one without it.
+        `rules` are further groups by pattern of ids: of each pattern that matches, one is needed. With `sees_all`, no
+        document is hidden. What these callers teach, only callers with the same groups learn.
+        """
+        reader = Reader.of(frozenset(groups), {} if sees_all else rules or {})
+        key = (reader, sees_all)
+        with self._views_lock:
+            view = self._views.pop(key, None)
+            if view is None:
+                view = copy(self)
+                view._engine = self._engine if sees_all else self._engine.for_reader(reader)
+                view._whole, view._views = self, {}
+                view._finalizer = weakref.finalize(view, _leave_open)
+                name = blake2b(json.dumps(sorted(reader.groups)).encode(), digest_size=16).hexdigest()
+                view.usage = UsageLog(derived_folder(self.path) / GROUPS_USAGE / f"{name}.db" if self.path else None)
+            self._views[key] = view
+            while len(self._views) > MOST_VIEWS:
+                del self._views[next(iter(self._views))]
+            return view
+
     def snapshot(self) -> AbstractContextManager[State]:
         """The last committed state; later commits do not change it."""
         return self._engine.snapshot()
@@ -387,6 +422,10 @@ class Corpus:
         return card(
             self.name, [], pairs({name: value for name, value in facts.items() if value}), muted(info["advice"])
         )
+
+
+def _leave_open() -> None:
+    """What a view of a corpus does at its end: the engine belongs to the corpus."""
 
 
 def _sample_languages(state: State) -> dict[str, int]:

@@ -17,6 +17,7 @@ from shortlist.errors import InputError
 DATABASE = "corpus.db"
 SEGMENTS = "segments"
 USAGE = "usage.db"
+GROUPS_USAGE = "usage-of-groups"  # the folder of the logs of use of callers with groups
 VECTORS = "vectors.db"
 POINTER = "engine.json"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Passage, Problem, Stamps
     from shortlist.index.config import Config, Drift
     from shortlist.index.query_scores import Request, Scores
+    from shortlist.index.restricted_engine import Reader
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import QueryTerms, TermWeights
     from shortlist.protocols import Embedder, Progress
@@ -129,6 +130,7 @@ class Engine(Protocol):
         self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
     ) -> None: ...
     def snapshot(self) -> AbstractContextManager[State]: ...
+    def for_reader(self, reader: Reader) -> Engine: ...  # the same corpus without what the reader may not see
     def get(self, id: str) -> Document | None: ...
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]: ...
     def scan(self) -> Iterator[Document]: ...  # in the order in which they were first added

@@ -5,10 +5,11 @@ A position is an index into all segments together, deleted passages included; it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -178,11 +179,23 @@ class Snapshot:
         self.config = view.config
         self.has_vectors = view.config.dim > 0
         self.lexical = view.lexical
-        rows = Rows(connection)
+        self.rows = rows = Rows(connection)
         self.get, self.since = rows.get, rows.since
-        self._rows = rows
         self._connection = connection
         self._embedder = embedder
+
+    @contextlib.contextmanager
+    def hiding(self, view: View, hidden: Set[int]) -> Iterator[Snapshot]:
+        """The same state without some documents, by their numbers, which `view` does not have either."""
+        connection = self._connection
+        connection.create_function("is_hidden", 1, hidden.__contains__)
+        for table, number in (("documents", "num"), ("passages", "document")):  # instead of the tables of these names
+            connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE NOT is_hidden({number})")
+        try:
+            yield Snapshot(view, connection, self._embedder)
+        finally:
+            for table in ("documents", "passages"):
+                connection.execute(f"DROP VIEW temp.{table}")
 
     @property
     def embedder(self) -> Embedder | None:
@@ -190,7 +203,7 @@ class Snapshot:
 
     def count(self) -> int:
         if not self.view.counted:
-            self.view.counted.append(self._rows.count())
+            self.view.counted.append(self.rows.count())
         return self.view.counted[0]
 
     @cached_property
@@ -222,7 +235,8 @@ class Snapshot:
                 lambda positions: dense.scores_at(query, positions),
                 lambda: dense.scores(query, allowed),
             )
-        if (self.size < ALL_SCORES_BELOW and dense_k) or (self.size < 5 * ALL_SCORES_BELOW and reads_all):
+        live = self.lexical.live
+        if (live < ALL_SCORES_BELOW and dense_k) or (live < 5 * ALL_SCORES_BELOW and reads_all):
             return {name: AllScores(score_all()) for name, (_, _, score_all) in ways.items()}
         if lexical_k and dense_k and not only_ranks and self.size < ONE_PASS_BELOW and dense.encode(query).any():
             return {
@@ -284,7 +298,7 @@ class Snapshot:
 
     def sources(self, allowed: Mask | None = None) -> set[str]:
         if allowed is None:
-            return set(self._rows.column("SELECT DISTINCT iif(source = '', id, source) FROM documents"))
+            return set(self.rows.column("SELECT DISTINCT iif(source = '', id, source) FROM documents"))
         permitted = self._ids_allowed(allowed)
         return {source or id for id, source, _ in self.places() if id in permitted}
 
@@ -295,7 +309,7 @@ class Snapshot:
         return set(self.ids(np.flatnonzero(allowed & self.everything())))
 
     def ids_of_file(self, id: str, source: str) -> set[str]:
-        return self._rows.stamped(Stamp(id, source, ""))
+        return self.rows.stamped(Stamp(id, source, ""))
 
     def places(self) -> list[tuple[str, str, str]]:
         return self._connection.rows("SELECT id, source, locator FROM documents")
@@ -304,7 +318,7 @@ class Snapshot:
         permitted = None if allowed is None else self._ids_allowed(allowed)
         query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
         last = 0
-        while numbers := self._rows.column(query, (last, _AT_ONCE)):
+        while numbers := self.rows.column(query, (last, _AT_ONCE)):
             for passage in self._passages(numbers):
                 if permitted is None or passage.document_id in permitted:
                     yield passage
@@ -316,7 +330,7 @@ class Snapshot:
             "d.id, d.source) = ? AND (p.locator = ? OR d.locator = ?) ORDER BY p.locator != ?, p.num LIMIT 1"
         )
         for document, here in self._connection.rows(query, (source, locator, locator, locator)):
-            numbers = self._rows.column("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
+            numbers = self.rows.column("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
             at = numbers.index(here)
             return self._passages(numbers[max(0, at - before) : at + after + 1])
         return []

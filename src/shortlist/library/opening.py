@@ -25,6 +25,7 @@ from shortlist.library import registry
 from shortlist.library.build import build
 from shortlist.library.corpus_names import find_source, make_not_found, resolve
 from shortlist.protocols import ProgressOption
+from shortlist.safety.principals import ANY, current_principal
 from shortlist.sources import documents_of
 
 OPEN_AT_ONCE = 16
@@ -193,6 +194,15 @@ def _build_on_first_use(name: str | Path, progress: ProgressOption, learning: Le
     except CorpusNotFound:
         advice = f" Build it first: shortlist.build(source, name={str(name)!r})"
         raise make_not_found(name, advice) from None
+
+
+def as_seen(corpus: Corpus, name: str) -> Corpus:
+    """The corpus as the user sees who sends the current request; see `Corpus.for_groups`."""
+    principal = current_principal.get()
+    if principal is None or principal.is_operator:
+        return corpus
+    rules = {**principal.grants.documents.get(ANY, {}), **principal.grants.documents.get(name, {})}
+    return corpus.for_groups(principal.groups, sees_all=principal.sees_all(name), rules=rules)
 
 
 def describe_corpora() -> list[dict[str, Any]]:

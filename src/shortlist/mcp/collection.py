@@ -18,7 +18,7 @@ from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, Source
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.safety.principals import may_read
+from shortlist.safety.principals import current_principal, may_read
 from shortlist.sources import CorpusSource
 from shortlist.sources.skills import find_pending
 
@@ -113,7 +113,7 @@ class Collection:
 
     def _corpus(self, name: str) -> Corpus:
         if name == TOOLS or (name == SKILLS and name in self.names()):
-            corpus = self._open_tools().corpus() if name == TOOLS else self.skills()
+            corpus = _as_seen(self._open_tools().corpus(), TOOLS) if name == TOOLS else self.skills()
             corpus.learning = self._learning or corpus.learning
             return corpus
         names = self.names()
@@ -159,7 +159,7 @@ class Collection:
                 else:
                     self.skipped_skills = self._skills.sync(served).failed
                 self._synced_at = time.monotonic()
-            return self._skills
+            return _as_seen(self._skills, SKILLS)
 
     @property
     def pending_skills(self) -> list[Problem]:
@@ -188,8 +188,12 @@ class Collection:
         """The last known number of documents of each corpus, by kind."""
         yield TOOLS, {"tool": len(self.gateway.catalog.list_offered())}
         for name in self.names()[1:]:
-            is_ours = name == SKILLS and self._with_skills
-            yield name, count_kinds(self.gateway.home / SKILLS) if is_ours else self._store.kinds(name)
+            if name != SKILLS or not self._with_skills:
+                yield name, self._store.kinds(name)
+            elif current_principal.get() is None:
+                yield name, count_kinds(self.gateway.home / SKILLS)
+            else:
+                yield name, self.skills().kinds()
 
     def summary(self) -> str:
         """What is available, in a sentence."""
@@ -205,6 +209,12 @@ class Collection:
         if totals:
             parts.append(f"{count_of(totals.total(), 'document')} ({_list_most(totals)})")
         return f"Available: {', '.join(parts)}." if parts else "Nothing is indexed yet."
+
+
+def _as_seen(corpus: Corpus, name: str) -> Corpus:
+    from shortlist.library.opening import as_seen  # noqa: PLC0415  # slow to load
+
+    return as_seen(corpus, name)
 
 
 def _list_most(counts: Counter[str]) -> str:

@@ -27,6 +27,7 @@ class Grants(NamedTuple):
 
     corpora: Mapping[str, Mapping[Right, Sequence[str]]] = {}
     profiles: Mapping[str, Sequence[str]] = {}
+    documents: Mapping[str, Mapping[str, Sequence[str]]] = {}  # groups that ids need, by pattern, by corpus
 
 
 NO_GRANTS = Grants()

@@ -25,7 +25,6 @@ from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.library.uploads import Uploads
-from shortlist.server.access.authorization import add_metadata, authorize_routes
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
@@ -34,6 +33,7 @@ from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import LARGE_BODIES, Guard, Watch
 from shortlist.server.page_document import read_page
 from shortlist.server.routes.api_document import add_schemas, summarize_operations
+from shortlist.server.routes.authorization import add_metadata, authorize_routes
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp

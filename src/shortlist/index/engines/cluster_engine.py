@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlencode
 
 from shortlist._text import clean
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shortlist.documents import Changes
+    from shortlist.index.restricted_engine import Reader
     from shortlist.protocols import Embedder
 
 # Changes of the configuration by another process are seen after this time.
@@ -64,6 +65,12 @@ class ClusterEngine(ClusterCorpus):
 
     def close(self) -> None:
         self.cluster.close()
+
+    def for_reader(self, reader: Reader) -> NoReturn:
+        raise EngineError(
+            f"The corpus {self._name!r} is stored in a cluster, where documents are not hidden by their access yet. "
+            f"Grant write to those who may see all of it, or build it with the embedded engine."
+        )
 
     # Configuration
 

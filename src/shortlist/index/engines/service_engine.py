@@ -17,6 +17,7 @@ from shortlist.index.config import Config, Drift
 if TYPE_CHECKING:
     from shortlist.documents import Stamps
     from shortlist.index.engine import Documents, State
+    from shortlist.index.restricted_engine import Reader
     from shortlist.protocols import Embedder, Progress
     from shortlist.results import Hits, MergeFacts, Mode
 
@@ -128,6 +129,9 @@ class ServiceEngine:
 
     def close(self) -> None:
         self.client.close()
+
+    def for_reader(self, reader: Reader) -> NoReturn:
+        raise self.refuse("hiding documents")
 
     def config(self) -> Config:
         known = {name: self._info[name] for name in ("analyzer", "dim", "floors") if name in self._info}

@@ -79,8 +79,9 @@ class Search:
 class UsageLog:
     """The log of one corpus, in a file or in memory. It is created when something is first stored."""
 
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
+    def __init__(self, path: Path | None, others: Path | None = None) -> None:
+        """`others` is the folder of further logs, from which the same is forgotten."""
+        self.path, self._others = path, others
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
@@ -197,6 +198,14 @@ class UsageLog:
             self._forget(f"at IN ({','.join('?' * len(some))})", some)
 
     def _forget(self, condition: str, values: Sequence[Any]) -> int:
+        others = [UsageLog(path) for path in self._others.glob("*.db")] if self._others else []
+        return self._forget_here(condition, values) + sum(log._forget_and_close(condition, values) for log in others)
+
+    def _forget_and_close(self, condition: str, values: Sequence[Any]) -> int:
+        with contextlib.closing(self):
+            return self._forget_here(condition, values)
+
+    def _forget_here(self, condition: str, values: Sequence[Any]) -> int:
         with self._writing(create=False) as database:
             if database is None:
                 return 0

@@ -39,7 +39,7 @@ class Identity:
         server, access = settings.server, settings.access
         self._token = server.token.get_secret_value().encode() if server.token else None
         self._allows_anonymous = server.allow_anonymous
-        self._grants = Grants(access.grants, access.profiles)
+        self._grants = Grants(access.grants, access.profiles, access.documents)
         self._named = NamedTokens()
         self._issued = IssuedTokens(access) if access.issuer else None
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from shortlist._text import did_you_mean
 from shortlist.documents import Changes, Document
-from shortlist.errors import CorpusNotFound
+from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
 from shortlist.index.engine import EMBEDDED
@@ -23,7 +23,7 @@ from shortlist.index.text.analyzers import Analyzer, get_analyzer
 from shortlist.index.text.word_parts import subwords
 from shortlist.library import registry
 from shortlist.library.corpus_names import resolve
-from shortlist.library.opening import describe_corpora, open_named, size_of
+from shortlist.library.opening import as_seen, describe_corpora, open_named, size_of
 from shortlist.library.uploads import Uploads, is_uploaded
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
@@ -73,13 +73,13 @@ class ServedCorpora:
         """The corpus with this name, if the current caller may use it. A request never builds a corpus."""
         if name == NAME and may_read(name):
             require(name)
-            return self._catalog.corpus
+            return as_seen(self._catalog.corpus, name)
         names = self.names()
         if name not in names:
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
         require(name)
-        return open_named(name, can_build=False, learning=self._learning)
+        return as_seen(open_named(name, can_build=False, learning=self._learning), name)
 
     def document(self, name: str, id: str) -> tuple[str, Document]:
         """A document and its corpus. Both may contain slashes, so any /documents/ in the path may separate them."""
@@ -99,10 +99,11 @@ class ServedCorpora:
         return (corpus, id) if separator and name not in self.names() else None
 
     def rows(self) -> list[Answer]:
-        names = set(self.names())
+        principal = current_principal.get()
+        if principal is not None and not principal.is_operator:
+            return list(map(self._describe_seen, self.names()))
+        names = set(self.names()) - {NAME}
         others = ({**row, "uploaded": is_uploaded(row["name"])} for row in describe_corpora() if row["name"] in names)
-        if NAME not in names:
-            return list(others)
         catalog = self._catalog.corpus
         info = catalog.info()
         own = {
@@ -116,7 +117,21 @@ class ServedCorpora:
             "problem": self._catalog.problem or None,
             "uploaded": False,
         }
-        return [own, *(row for row in others if row["name"] != NAME)]
+        return [own, *others]
+
+    def _describe_seen(self, name: str) -> Answer:
+        """A corpus as the current caller sees it: without its folders and its size, which tell of hidden documents."""
+        entry = registry.find(name)
+        row: Answer = {
+            "name": name, "kind": "catalog" if name == NAME else entry.kind if entry else None, "roots": [],
+            "built": True, "documents": None, "passages": None, "embedder": None, "languages": {}, "advice": "",
+            "engine": EMBEDDED, "bytes": 0, "problem": None, "uploaded": is_uploaded(name),
+        }  # fmt: skip
+        try:
+            info = self.corpus(name).info()
+        except (CorpusError, SourceError) as error:
+            return row | {"built": False, "problem": str(error)}
+        return row | {key: info[key] for key in ("documents", "passages", "embedder", "languages", "advice")}
 
     def answer(self, function: Callable[..., Answer], name: str, options: dict[str, Any]) -> Answer:
         """What a search function returns for a corpus, in this process or in one of its own."""

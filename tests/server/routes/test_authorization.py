@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
 import shortlist
-from shortlist.server.access.authorization import RIGHTS
 from shortlist.server.access.named_tokens import create_token, revoke_token
+from shortlist.server.routes.authorization import RIGHTS
 from tests.mcp.conftest import HEADERS
 from tests.server.access.issuer import AUDIENCE, Issuer
 from tests.server.conftest import Make
