@@ -16,7 +16,7 @@ from shortlist.eval.cases import Case
 from shortlist.eval.explain import explain
 from shortlist.eval.lint import lint_corpus
 from shortlist.eval.retrieval import evaluate_discovery
-from shortlist.index.restricted_engine import Reader
+from shortlist.index.engine import Viewer
 from shortlist.index.storage.database import Store
 from shortlist.retrieval.disclose import read_hit
 from tests.index.engines.conftest import teas
@@ -198,12 +198,12 @@ def test_a_calibrated_threshold_is_not_that_of_a_reader(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("access", [None, "staff", ["hr", "staff"]])
 def test_a_document_is_seen_without_access_or_with_one_of_its_groups(access: Any) -> None:
-    assert Reader(frozenset({"staff"})).sees(access)
+    assert Viewer(frozenset({"staff"})).sees(access)
 
 
 @pytest.mark.parametrize("access", ["", "hr", [], ["hr"], [["staff"]], {"staff": 1}, 0, True, "staff,hr"])
 def test_unreadable_access_hides_a_document(access: Any) -> None:
-    assert not Reader(frozenset({"staff"})).sees(access)
+    assert not Viewer(frozenset({"staff"})).sees(access)
 
 
 def test_a_corpus_in_memory_has_no_readers() -> None:

@@ -33,13 +33,12 @@ from shortlist.index.embedders.cosine_scale import measure_once, must_measure
 from shortlist.index.embedders.embedder_binding import EmbedderBinding, EmbedderSpec, spec_of
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
-from shortlist.index.engine import EMBEDDED, Engine, State
+from shortlist.index.engine import EMBEDDED, Engine, State, Viewer
 from shortlist.index.engines.service_engine import ServiceEngine, connect
 from shortlist.index.foreign import derived_folder
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.local_engine import LocalEngine
 from shortlist.index.location import Location, close_on_error, find_location
-from shortlist.index.restricted_engine import Reader
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
 from shortlist.index.text.analyzers import get_analyzer
@@ -79,7 +78,7 @@ class Corpus:
         self.usage = UsageLog(folder / USAGE, folder / GROUPS_USAGE) if folder else UsageLog(None)
         self._engine = engine
         self._embedders = embedders
-        self._views: dict[tuple[Reader, bool], Corpus] = {}  # of callers, the latest last
+        self._views: dict[tuple[Viewer, bool], Corpus] = {}  # of callers, the latest last
         self._views_lock = threading.Lock()
         self._whole: Corpus | None = None  # which is open as long as a view of it
         self._finalizer = weakref.finalize(self, engine.close)
@@ -256,16 +255,16 @@ class Corpus:
         `rules` are further groups by pattern of ids: of each pattern that matches, one is needed. With `sees_all`, no
         document is hidden. What these callers teach, only callers with the same groups learn.
         """
-        reader = Reader.of(frozenset(groups), {} if sees_all else rules or {})
-        key = (reader, sees_all)
+        viewer = Viewer.of(frozenset(groups), {} if sees_all else rules or {})
+        key = (viewer, sees_all)
         with self._views_lock:
             view = self._views.pop(key, None)
             if view is None:
                 view = copy(self)
-                view._engine = self._engine if sees_all else self._engine.for_reader(reader)
+                view._engine = self._engine if sees_all else self._engine.for_viewer(viewer)
                 view._whole, view._views = self, {}
                 view._finalizer = weakref.finalize(view, _leave_open)
-                name = blake2b(json.dumps(sorted(reader.groups)).encode(), digest_size=16).hexdigest()
+                name = blake2b(json.dumps(sorted(viewer.groups)).encode(), digest_size=16).hexdigest()
                 view.usage = UsageLog(derived_folder(self.path) / GROUPS_USAGE / f"{name}.db" if self.path else None)
             self._views[key] = view
             while len(self._views) > MOST_VIEWS:

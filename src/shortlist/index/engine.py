@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from shortlist.errors import InputError
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from shortlist.documents import Changes, Document, Passage, Problem, Stamps
     from shortlist.index.config import Config, Drift
     from shortlist.index.query_scores import Request, Scores
-    from shortlist.index.restricted_engine import Reader
     from shortlist.index.text.analyzers import Analyzer
     from shortlist.index.text.query_terms import QueryTerms, TermWeights
     from shortlist.protocols import Embedder, Progress
@@ -30,6 +30,28 @@ Documents = Iterable["Document | Problem"]
 # What a filter allows: locally a mask over positions, in a cluster a condition that the server checks. Both support
 # `&`, `|`, `~`, and `allowed[positions]` as a mask of these positions.
 Allowed = Any
+
+
+class Viewer(NamedTuple):
+    """Who reads: the groups, and those that the ids of documents need, by pattern."""
+
+    groups: frozenset[str]
+    rules: tuple[tuple[str, frozenset[str]], ...] = ()
+
+    @classmethod
+    def of(cls, groups: frozenset[str], rules: Mapping[str, Sequence[str]]) -> Viewer:
+        return cls(groups, tuple((pattern, frozenset(needed)) for pattern, needed in rules.items()))
+
+    def sees(self, access: Any) -> bool:
+        """Whether the groups may see a document with this `access`: all may without it, none if it is unreadable."""
+        if access is MISSING or access is None:
+            return True
+        named = [access] if isinstance(access, str) else access
+        return isinstance(named, list) and any(isinstance(group, str) and group in self.groups for group in named)
+
+    def sees_id(self, id: str) -> bool:
+        """Whether the groups may see a document with this id: they must have one group of every rule for it."""
+        return all(self.groups & needed for pattern, needed in self.rules if fnmatchcase(id, pattern))
 
 
 class Located(NamedTuple):
@@ -130,7 +152,7 @@ class Engine(Protocol):
         self, change: Callable[[Config], Config], embedder: Embedder | None, progress: Progress | None = None
     ) -> None: ...
     def snapshot(self) -> AbstractContextManager[State]: ...
-    def for_reader(self, reader: Reader) -> Engine: ...  # the same corpus without what the reader may not see
+    def for_viewer(self, viewer: Viewer) -> Engine: ...  # the same corpus without what the reader may not see
     def get(self, id: str) -> Document | None: ...
     def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]: ...
     def scan(self) -> Iterator[Document]: ...  # in the order in which they were first added

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, EmbedderError, ShortlistError
 from shortlist.index.config import Config
-from shortlist.index.engine import Documents, Engine
+from shortlist.index.engine import Documents, Engine, Viewer
 from shortlist.index.kernels.mapped_files import count_faults
-from shortlist.index.restricted_engine import Reader, RestrictedEngine
+from shortlist.index.restricted_engine import RestrictedEngine
 from shortlist.index.snapshot import Snapshot, View, read_view
 from shortlist.index.storage import segment_checks
 from shortlist.index.storage.database import WAIT_SECONDS, Store
@@ -72,10 +72,10 @@ class LocalEngine:
         with self.store.writing() as connection:
             write_config(connection, change(read_config(connection)))
 
-    def for_reader(self, reader: Reader) -> Engine:
+    def for_viewer(self, viewer: Viewer) -> Engine:
         if self.store.folder is None:
             raise CorpusError("A corpus in memory is not read by several users. Store it under a name.")
-        return RestrictedEngine(self, reader)
+        return RestrictedEngine(self, viewer)
 
     # Writing
 

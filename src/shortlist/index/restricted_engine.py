@@ -9,45 +9,31 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
 from shortlist.errors import CorpusError
-from shortlist.index.engine import MISSING
+from shortlist.index.engine import Viewer
 from shortlist.index.snapshot import Loaded, Snapshot, View
 
 if TYPE_CHECKING:
     from shortlist.documents import Document
     from shortlist.index.config import Config, Drift
-    from shortlist.index.local_engine import LocalEngine
 
 KEY = "access"  # of the metadata: the groups that may see a document
 
 
-class Reader(NamedTuple):
-    """Who reads: the groups, and those that the ids of documents need, by pattern."""
+class _Whole(Protocol):
+    """The engine of all documents."""
 
-    groups: frozenset[str]
-    rules: tuple[tuple[str, frozenset[str]], ...] = ()
+    is_own: bool
 
-    @classmethod
-    def of(cls, groups: frozenset[str], rules: Mapping[str, Sequence[str]]) -> Reader:
-        return cls(groups, tuple((pattern, frozenset(needed)) for pattern, needed in rules.items()))
-
-    def sees(self, access: Any) -> bool:
-        """Whether the groups may see a document with this `access`: all may without it, none if it is unreadable."""
-        if access is MISSING or access is None:
-            return True
-        named = [access] if isinstance(access, str) else access
-        return isinstance(named, list) and any(isinstance(group, str) and group in self.groups for group in named)
-
-    def sees_id(self, id: str) -> bool:
-        """Whether the groups may see a document with this id: they must have one group of every rule for it."""
-        return all(self.groups & needed for pattern, needed in self.rules if fnmatchcase(id, pattern))
+    def config(self) -> Config: ...
+    def snapshot(self) -> AbstractContextManager[Snapshot]: ...
 
 
 class _Restricted(NamedTuple):
@@ -61,8 +47,8 @@ class _Restricted(NamedTuple):
 class RestrictedEngine:
     """The engine of a corpus for one reader. It reads only."""
 
-    def __init__(self, base: LocalEngine, reader: Reader) -> None:
-        self._base, self._reader = base, reader
+    def __init__(self, base: _Whole, viewer: Viewer) -> None:
+        self._base, self._viewer = base, viewer
         self.is_own = base.is_own
         self._lock = threading.Lock()
         self._known: _Restricted | None = None
@@ -89,9 +75,9 @@ class RestrictedEngine:
 
     def _read_view(self, whole: Snapshot, previous: _Restricted | None) -> _Restricted:
         # not of passages that were deleted: their document may have others now, with another `access`
-        hidden = whole.everything() & whole.match(KEY, "", None, lambda access: not self._reader.sees(access))
-        named = whole.rows.everything() if self._reader.rules else ()
-        by_rule = [number for number, id, _ in named if not self._reader.sees_id(id)]
+        hidden = whole.everything() & whole.match(KEY, "", None, lambda access: not self._viewer.sees(access))
+        named = whole.rows.everything() if self._viewer.rules else ()
+        by_rule = [number for number, id, _ in named if not self._viewer.sees_id(id)]
         columns = {item.row: item.columns for item in previous.view.loaded} if previous else {}
         loaded: list[Loaded] = []
         numbers: list[int] = []
@@ -100,6 +86,8 @@ class RestrictedEngine:
             places = np.flatnonzero(hidden[item.part.span] | np.isin(item.segment.documents, by_rule))
             numbers += np.unique(item.segment.documents[places]).tolist()
             part = item.part.without(places, offset)
+            if part.dead is None:  # so that the time of a search does not show that nothing is hidden
+                part.dead = np.zeros(part.postings.size, dtype=bool)
             if part.live:
                 loaded.append(Loaded(item.row, item.segment, part, columns.get(item.row, {})))
                 offset += item.segment.size

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shortlist.documents import Changes
-    from shortlist.index.restricted_engine import Reader
+    from shortlist.index.engine import Viewer
     from shortlist.protocols import Embedder
 
 # Changes of the configuration by another process are seen after this time.
@@ -66,7 +66,7 @@ class ClusterEngine(ClusterCorpus):
     def close(self) -> None:
         self.cluster.close()
 
-    def for_reader(self, reader: Reader) -> NoReturn:
+    def for_viewer(self, viewer: Viewer) -> NoReturn:
         raise EngineError(
             f"The corpus {self._name!r} is stored in a cluster, where documents are not hidden by their access yet. "
             f"Grant write to those who may see all of it, or build it with the embedded engine."

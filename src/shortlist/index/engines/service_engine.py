@@ -16,8 +16,7 @@ from shortlist.index.config import Config, Drift
 
 if TYPE_CHECKING:
     from shortlist.documents import Stamps
-    from shortlist.index.engine import Documents, State
-    from shortlist.index.restricted_engine import Reader
+    from shortlist.index.engine import Documents, State, Viewer
     from shortlist.protocols import Embedder, Progress
     from shortlist.results import Hits, MergeFacts, Mode
 
@@ -130,7 +129,7 @@ class ServiceEngine:
     def close(self) -> None:
         self.client.close()
 
-    def for_reader(self, reader: Reader) -> NoReturn:
+    def for_viewer(self, viewer: Viewer) -> NoReturn:
         raise self.refuse("hiding documents")
 
     def config(self) -> Config:
