@@ -78,9 +78,10 @@ class CorpusSource:
         ocr: bool = False,
     ) -> CorpusSource:
         """The files under a folder, or one file: a document for each file of text, Markdown, code, DOCX, ODT, RTF or
-        HTML, each page of a PDF, slide, chapter of an EPUB, cell of a notebook and message, and each row of CSV, JSON
-        or a spreadsheet. `pattern` and `exclude` are regular expressions on the path below the folder. Files that
-        .gitignore excludes are skipped. `ocr` reads pictures and scanned pages with Tesseract, if it is installed."""
+        HTML, each manual page, page of a PDF, slide, chapter of an EPUB, cell of a notebook and message, and each row
+        of CSV, JSON or a spreadsheet. `pattern` and `exclude` are regular expressions on the path below the folder.
+        Files that .gitignore excludes are skipped. `ocr` reads pictures and scanned pages with Tesseract, if it is
+        installed."""
         folder = Path(root).expanduser()
         read = read_folder(folder, pattern, exclude, ocr=ocr)
         size = partial(measure_folder, folder, pattern, exclude)

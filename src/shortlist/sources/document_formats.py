@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import PurePath
 
 from shortlist.documents import Document, Problem
 from shortlist.sources.decoding import OCR_SUFFIXES, File, decode, is_binary
@@ -13,6 +14,7 @@ from shortlist.sources.formats.epub import read_epub
 from shortlist.sources.formats.html import read_html
 from shortlist.sources.formats.images import read_image
 from shortlist.sources.formats.mail import read_eml, read_mbox, read_msg
+from shortlist.sources.formats.manual import has_manual_name, read_manual
 from shortlist.sources.formats.notebook import read_notebook
 from shortlist.sources.formats.opendocument import read_odp, read_odt
 from shortlist.sources.formats.pdf import read_pdf
@@ -22,7 +24,7 @@ from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_
 
 Reader = Callable[[File], Iterator[Document | Problem]]
 
-VERSION = 4  # of all readers of files; a change makes every file be read again
+VERSION = 5  # of all readers of files; a change makes every file be read again
 
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
@@ -38,7 +40,7 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
 
 def read_attachment(file: File) -> Iterator[Document | Problem]:
     """The documents of a file in a message."""
-    return READERS.get(file.path.suffix.lower(), read_plain)(file)
+    return find_reader(file.path)(file)
 
 
 # The readers of text, in the process of the caller.
@@ -67,7 +69,12 @@ READERS: Mapping[str, Reader] = {
 }
 
 
+def find_reader(path: PurePath) -> Reader:
+    """What reads a file in that process."""
+    return partial(read_manual, read_plain) if has_manual_name(path) else READERS.get(path.suffix.lower(), read_plain)
+
+
 def is_parsed(file: File) -> bool:
     """Whether a file is read in the process for parsers; a picture is only if its text is wanted."""
     suffix = file.path.suffix.lower()
-    return suffix in READERS and (file.ocr or suffix not in OCR_SUFFIXES)
+    return has_manual_name(file.path) or (suffix in READERS and (file.ocr or suffix not in OCR_SUFFIXES))

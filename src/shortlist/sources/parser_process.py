@@ -24,7 +24,7 @@ from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
 from shortlist.safety import processes
 from shortlist.sources.decoding import File, explain_error
-from shortlist.sources.document_formats import READERS
+from shortlist.sources.document_formats import find_reader
 
 CHECK_SECONDS = 0.2  # between two looks at a busy process
 IDLE_SECONDS = 30.0  # after which a process without work is ended
@@ -68,7 +68,7 @@ class FileReader:
         """The documents of the next file."""
         if not sys.executable or getattr(sys, "frozen", False):  # Python cannot be started again
             file = self._files.popleft()
-            yield from READERS[file.path.suffix.lower()](file)
+            yield from find_reader(file.path)(file)
             return
         if self._process is None:
             self._process = _take_idle() or _Process()
@@ -276,7 +276,7 @@ def _answer(file: File) -> Iterator[tuple[list[list[Any]], str, bool]]:
     items: list[list[Any]] = []
     error, sent, characters = "", time.monotonic(), 0
     try:
-        for item in READERS[file.path.suffix.lower()](file):
+        for item in find_reader(file.path)(file):
             length = len(item.content) if isinstance(item, Document) else 0
             if length > MAX_CHARACTERS:
                 raise SourceError(f"It has a text of more than {MAX_CHARACTERS:,} characters. Split the file.")
