@@ -14,11 +14,11 @@ def test_options_come_before_the_settings_file(shop: Shell, monkeypatch: pytest.
     served: list[Any] = []
     monkeypatch.setattr(run, "serve", lambda settings, _: served.append(settings))
     (shop.folder / "mine.yaml").write_text("server: {port: 8000, host: 127.0.0.2}\nusage: {learn: log}\n", "utf-8")
-    options = ("--port", "0", "--corpus", "shop,docs:docs", "--token", "abc", "--learn", "off", "--workers", "1")
-    assert shop("serve", "--settings", "mine.yaml", *options).code == 0
+    options = ("--port", "0", "--corpus", "shop", "--token", "abc", "--learn", "off", "--workers", "1")
+    assert shop("serve", "docs", "--settings", "mine.yaml", *options).code == 0
     (settings,) = served
     assert (settings.server.host, settings.server.port, settings.server.workers) == ("127.0.0.2", 0, 1)
-    assert settings.server.corpora == ("shop", "docs:docs")
+    assert settings.server.corpora == ("docs", "shop")
     assert settings.server.token.get_secret_value() == "abc"
     assert settings.usage.learn == "off"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import split_corpora
 from shortlist.cli.output import Output
-from shortlist.cli.shared_options import corpus_option, learn_option, settings_option
+from shortlist.cli.shared_options import complete_corpus, corpus_option, learn_option, settings_option
 from shortlist.errors import InputError, needs_extra
 
 with lazy_imports():
@@ -20,7 +22,8 @@ with lazy_imports():
     from shortlist.sources import structured
 
 
-@command(examples=["shortlist serve --documents tools.yaml --port 8000"])
+@command(examples=["shortlist serve docs", "shortlist serve --documents tools.yaml --port 8000"])
+@click.argument("names", nargs=-1, metavar="[CORPUS]...", shell_complete=complete_corpus)
 @click.option("--host", metavar="TEXT", help="Address to listen on (default: 127.0.0.1).")
 @click.option(
     "--port",
@@ -46,6 +49,7 @@ with lazy_imports():
 @settings_option
 def serve(
     out: Output,
+    names: Sequence[str],
     host: str | None,
     port: int | None,
     workers: int | None,
@@ -56,10 +60,11 @@ def serve(
     learn: str | None,
     settings: str | None,
 ) -> None:
-    """Serve a catalog and the corpora over HTTP, with a web page. Press Ctrl-C to stop."""
+    """Serve corpora over HTTP, with a web page: all of them, or those that are named. Press Ctrl-C to stop."""
     with needs_extra("server", "shortlist serve"):
         from shortlist.compat.retriever_service import create_app  # noqa: PLC0415  # needs an extra
         from shortlist.server import run  # noqa: PLC0415
+    corpus = (*split_corpora(names), *corpus)
     if documents is not None and _is_corpus(Path(documents).expanduser()):
         corpus, documents = (*corpus, documents), None
     given = {
