@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from tests.web.axe import find_violations
 from tests.web.conftest import DOCUMENT, Service, Visitor, assert_still, running
@@ -301,3 +301,30 @@ def test_all_keys_that_the_page_shows_are_documented(service: Service, visit: Vi
     shown = set(page.locator(".keys kbd").all_inner_texts())
     documented = set(re.findall(r"`([^`]+)`", "".join(re.findall(r"^\|(.*?)\|", DOCUMENT, re.MULTILINE))))
     assert shown <= documented
+
+
+def test_the_page_is_usable_after_two_round_trips_and_few_bytes(service: Service, visit: Visitor) -> None:
+    """A line of 400 kbit/s with a latency of 400 ms carries these in 3 seconds, with the round trip that connects."""
+    page = visit(service.url)
+    requests: list[Request] = []
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        """Answer neither of the first two requests before both are sent."""
+        held.append(route)
+        if len(held) == 2:
+            for one in held:
+                one.continue_()
+
+    def record(request: Request) -> None:
+        requests.append(request)
+
+    page.on("request", record)
+    page.context.route(re.compile(r"/(status|v1/corpora)$"), hold)
+    page.reload()
+    page.locator(".tab:not(.early) select option").first.wait_for(state="attached")
+    needed = [
+        request for request in requests if not request.url.endswith((".svg", "/settings")) and "?" not in request.url
+    ]
+    assert sorted(request.url.removeprefix(service.url) for request in needed) == ["/", "/status", "/v1/corpora"]
+    assert sum(request.sizes()["responseBodySize"] for request in needed) < 80_000

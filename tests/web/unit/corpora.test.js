@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { preferCorpus } from "../../../src/shortlist/server/web/core/corpora.js";
+import { preferCorpus, shortenNames } from "../../../src/shortlist/server/web/core/corpora.js";
 
 /**
  * @param {string} name
@@ -21,4 +21,9 @@ test("the catalog is preferred unless it is empty and another corpus is not", ()
   assert.equal(preferCorpus([unbuilt, empty]), empty);
   assert.equal(preferCorpus([notes, empty], "catalog"), empty);
   assert.equal(preferCorpus([full, unbuilt, notes], "x"), full);
+});
+
+test("a corpus from a path is shown by the last part of the path, if only one has it", () => {
+  const names = ["shop", "docs:/home/ana/docs", "tools:C:\\work\\tools.yaml", "docs:/a/notes", "docs:/b/notes"];
+  assert.deepEqual(shortenNames(names), ["shop", "docs", "tools.yaml", "docs:/a/notes", "docs:/b/notes"]);
 });

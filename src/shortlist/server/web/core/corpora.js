@@ -6,16 +6,27 @@ import { empty } from "./messages.js";
 /** @import { Corpus } from "./types.js" */
 
 /**
+ * The names of corpora as they are shown: of one that was built from a path, the last part, unless two are then alike.
+ *
+ * @param {string[]} names
+ */
+export function shortenNames(names) {
+  const short = names.map((name) => name.replace(/^\w+:.*[\\/](?=[^\\/])/, ""));
+  return names.map((name, at) => (short.indexOf(short[at]) === short.lastIndexOf(short[at]) ? short[at] : name));
+}
+
+/**
  * The options of the select box; a corpus that was never built is disabled.
  *
  * @param {Corpus[]} corpora
  */
 export function corpusOptions(corpora) {
-  return corpora.map(({ name, documents }) =>
+  const shown = shortenNames(corpora.map(({ name }) => name));
+  return corpora.map(({ name, documents }, at) =>
     h(
       "option",
-      { value: name, disabled: documents === null },
-      `${name} (${documents === null ? "not built" : documents.toLocaleString("en")})`,
+      { value: name, title: name, disabled: documents === null },
+      `${shown[at]} (${documents === null ? "not built" : documents.toLocaleString("en")})`,
     ),
   );
 }
