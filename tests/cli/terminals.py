@@ -18,17 +18,8 @@ from tests.cli.conftest import COMMAND, Shell
 pytestmark = pytest.mark.process
 
 
-def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
-    """What a command writes to a terminal, with all its escapes."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=shell.folder,
-        env=shell.environment | {"TERM": "xterm-256color"} | environment,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
+def read_terminal(ours: int, theirs: int) -> str:
+    """All that is written to a terminal until the last process that has it open ends."""
     os.close(theirs)
     written = b""
     while True:
@@ -40,8 +31,23 @@ def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
             break
         written += data
     os.close(ours)
-    process.wait(timeout=60)
     return written.decode()
+
+
+def in_a_terminal(shell: Shell, *arguments: str, **environment: str) -> str:
+    """What a command writes to a terminal, with all its escapes."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=shell.folder,
+        env=shell.environment | {"TERM": "xterm-256color"} | environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    written = read_terminal(ours, theirs)
+    process.wait(timeout=60)
+    return written
 
 
 def wait_for(something: Any, seconds: float = 30) -> None:

@@ -16,6 +16,7 @@ import pytest
 from shortlist.display import progress
 from shortlist.display.progress import Bar, BarLine, Meter, Notebook, find_canvas, hide_progress, show_progress
 from shortlist.errors import InputError
+from tests.cli.terminals import read_terminal
 
 
 class Clock:
@@ -231,19 +232,8 @@ def test_python_shows_a_bar_in_a_terminal_unless_it_is_turned_off(option: str, i
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
     process = subprocess.Popen([sys.executable, "-c", SLOW % option], stderr=theirs, env=environment)
-    os.close(theirs)
-    written = b""
-    while True:
-        try:
-            data = os.read(ours, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        written += data
-    os.close(ours)
+    text = read_terminal(ours, theirs)
     assert process.wait(timeout=60) == 0
-    text = written.decode()
     assert (" of 60 " in text) == is_shown
     assert text.rstrip(" \r") == "" or text.endswith("\r")
     assert "\n" not in text

@@ -36,6 +36,7 @@ HOSTILE = NAMES_OF_MODULES.split()
 STARTERS = {
     ("cli/commands/mcp_commands.py", "webbrowser.open"),  # the browser, for a sign-in that the user asked for
     ("safety/processes.py", "sys.executable"),  # our own processes: -P, and an import path without the folder
+    ("safety/processes.py", "subprocess.Popen"),
     ("server/run.py", "os.execv"),  # the service, after a change of its settings
     ("server/run.py", "subprocess.run"),
     ("server/run.py", "sys.executable"),

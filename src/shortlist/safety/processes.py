@@ -7,8 +7,12 @@ import errno
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shortlist._environment import read_variable
+
+if TYPE_CHECKING:
+    import subprocess
 
 OWN_FOLDER = Path(__file__).resolve().parents[2]  # that this package is imported from
 
@@ -17,6 +21,26 @@ def make_command(module: str) -> list[str]:
     """The command that runs `main` of one of our modules, which imports from where this process does."""
     program = f"import sys; sys.path[:] = {find_import_path()!r}; from {module} import main; main()"
     return [sys.executable, "-P", "-c", program]
+
+
+def start_worker(module: str) -> subprocess.Popen[bytes]:
+    """Start `main` of one of our modules, which is sent requests on stdin and answers on stdout."""
+    import subprocess  # noqa: PLC0415  # takes 3 ms, and few programs start a worker
+
+    return subprocess.Popen(
+        make_command(module),
+        env=make_environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def end_worker(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    with contextlib.suppress(OSError), worker:  # closes the pipes and waits
+        pass
 
 
 def make_environment() -> dict[str, str]:

@@ -101,14 +101,7 @@ class _Process:
     """A process that reads files, and a thread that ends it if it passes a limit or has nothing to do."""
 
     def __init__(self) -> None:
-        self._child = subprocess.Popen(
-            processes.make_command(__name__),
-            env=processes.make_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        self._child = processes.start_worker(__name__)
         self._parent, self._lock, self._limits = os.getpid(), threading.Lock(), ReadLimits()
         self._unread = 0  # files that are not completely read
         self._recognizes = False  # text in pictures, which takes seconds for a page: the time is that of a message then
@@ -161,9 +154,7 @@ class _Process:
 
     def end(self) -> None:
         self.has_ended = True
-        self._child.kill()
-        with contextlib.suppress(OSError), self._child:  # closes the pipes and waits
-            pass
+        processes.end_worker(self._child)
 
     def _readline(self) -> bytes:
         assert self._child.stdout

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +43,38 @@ HISTORY_LINES = 1000
 WAITING = "Reading the documents ..."
 EXCLUSIVE = [("--agent", "--extractive"), ("--corpus", "--index-dir", "--global")]
 
-answer_options = combine(
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What the commands that answer have in common."""
+
+    agent: bool
+    extractive: bool
+    corpus: tuple[str, ...]
+    top_k: int | None
+    min_relevance: str | None
+    agent_max_steps: int | None
+    index_dir: str | None
+    shared: bool
+
+    def load_settings(self, **others: float | None) -> Answers:
+        return load_settings(
+            top_k=self.top_k, min_relevance=self.min_relevance, agent_max_steps=self.agent_max_steps, **others
+        )
+
+
+def answer_options(function: Callable[..., int | None]) -> Any:
+    """Add the options of `AnswerOptions`, which the function takes as `options`."""
+
+    @functools.wraps(function)
+    def call(out: Output, **given: Any) -> int | None:
+        options = AnswerOptions(**{field.name: given.pop(field.name) for field in fields(AnswerOptions)})
+        return function(out, options=options, **given)
+
+    return _add_options(call)
+
+
+_add_options = combine(
     click.option("--agent", is_flag=True, help="Let the model search further with tools before it answers."),
     click.option("--extractive", is_flag=True, help="Answer with sentences of the documents, without a model."),
     corpus_option("Corpus to ask instead of the index; separate several with commas."),
@@ -64,6 +97,7 @@ answer_options = combine(
         type=click.IntRange(min=1),
         help="Maximum number of replies before an agent must answer (default: 5).",
     ),
+    index_options,
 )
 
 
@@ -77,26 +111,13 @@ answer_options = combine(
 @click.argument("words", nargs=-1, required=True, metavar="[CORPUS] QUESTION...", shell_complete=complete_corpus)
 @click.option("--evidence", is_flag=True, help="Also list the retrieved passages that the answer does not cite.")
 @answer_options
-@index_options
-def ask(
-    out: Output,
-    words: Sequence[str],
-    evidence: bool,
-    agent: bool,
-    extractive: bool,
-    corpus: tuple[str, ...],
-    top_k: int | None,
-    min_relevance: str | None,
-    agent_max_steps: int | None,
-    index_dir: str | None,
-    shared: bool,
-) -> int:
+def ask(out: Output, words: Sequence[str], evidence: bool, options: AnswerOptions) -> int:
     """Answer one question from the documents, with citations, or refuse if they do not contain the answer. The first
     word may be a corpus to ask instead of the index."""
-    if not (corpus or index_dir or shared):
+    if not (options.corpus or options.index_dir or options.shared):
         corpus, words = _split_corpus(words)
-    settings = load_settings(top_k=top_k, min_relevance=min_relevance, agent_max_steps=agent_max_steps)
-    talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
+        options = replace(options, corpus=corpus)
+    talk, used = _start_chat(out, options, options.load_settings())
     with _offering_extracts(talk):
         answer = _stream_answer(out, talk, " ".join(words))
     _show(out, answer, used, is_short=True, show_others=evidence)
@@ -106,22 +127,9 @@ def ask(
 @command(examples=['shortlist query "Who founded the company?"'], exclusive=EXCLUSIVE)
 @click.argument("question", nargs=-1, required=True, metavar="QUESTION...")
 @answer_options
-@index_options
-def query(
-    out: Output,
-    question: Sequence[str],
-    agent: bool,
-    extractive: bool,
-    corpus: tuple[str, ...],
-    top_k: int | None,
-    min_relevance: str | None,
-    agent_max_steps: int | None,
-    index_dir: str | None,
-    shared: bool,
-) -> int:
+def query(out: Output, question: Sequence[str], options: AnswerOptions) -> int:
     """The former name of ask. It cites passages by their locators and lists all of them, for scripts that read it."""
-    settings = load_settings(top_k=top_k, min_relevance=min_relevance, agent_max_steps=agent_max_steps)
-    talk, used = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
+    talk, used = _start_chat(out, options, options.load_settings())
     with _offering_extracts(talk), out.waiting(WAITING):
         answer = talk.ask(" ".join(question))
     if not (out.as_json or out.quiet or sys.stdout.isatty()):
@@ -138,29 +146,11 @@ def query(
     help="Number of turns to remember (default: 5).",
 )
 @answer_options
-@index_options
-def chat(
-    out: Output,
-    memory_window_turns: int | None,
-    agent: bool,
-    extractive: bool,
-    corpus: tuple[str, ...],
-    top_k: int | None,
-    min_relevance: str | None,
-    agent_max_steps: int | None,
-    index_dir: str | None,
-    shared: bool,
-) -> None:
+def chat(out: Output, memory_window_turns: int | None, options: AnswerOptions) -> None:
     """Answer one question after another. Enter /reset to start a new conversation, and /exit or Ctrl-D to end it."""
     if out.as_json:
         raise click.UsageError("chat cannot be combined with --json. Use ask --json instead.")
-    settings = load_settings(
-        top_k=top_k,
-        min_relevance=min_relevance,
-        agent_max_steps=agent_max_steps,
-        memory_window_turns=memory_window_turns,
-    )
-    talk, _ = _start_chat(out, settings, corpus, index_dir, agent=agent, extractive=extractive, shared=shared)
+    talk, _ = _start_chat(out, options, options.load_settings(memory_window_turns=memory_window_turns))
     if not sys.stdin.isatty():
         _converse(out, talk, sys.stdin)
         return
@@ -290,29 +280,21 @@ def _line_editing() -> Iterator[None]:
             readline.write_history_file(file)
 
 
-def _start_chat(
-    out: Output,
-    settings: Answers,
-    names: tuple[str, ...],
-    index_dir: str | None,
-    *,
-    agent: bool,
-    extractive: bool,
-    shared: bool,
-) -> tuple[shortlist.Chat, dict[str, str]]:
+def _start_chat(out: Output, options: AnswerOptions, settings: Answers) -> tuple[shortlist.Chat, dict[str, str]]:
     """A conversation, and which language model it uses or why none."""
     limits: dict[str, Any] = {"k": settings.top_k, "min_relevance": settings.min_relevance}
-    limits |= {"max_steps": settings.agent_max_steps} if agent else {}
-    is_remote = any(map(addresses.is_service_address, names))
-    if is_remote and extractive:
+    limits |= {"max_steps": settings.agent_max_steps} if options.agent else {}
+    is_remote = any(map(addresses.is_service_address, options.corpus))
+    if is_remote and options.extractive:
         raise click.UsageError("--extractive cannot be used with a corpus behind a service, which chooses its model.")
-    if extractive or is_remote:
+    if options.extractive or is_remote:
         llm, used = None, {"reason": "The service answers." if is_remote else "--extractive"}
     else:
-        llm, used = _connect(out, agent)
-    index_dir = index_dir or (None if shared else settings.index_dir)
-    asked = _find_corpora(out, index_dir, shared, names)
-    return shortlist.Chat(asked, llm, agent=agent, window_turns=settings.memory_window_turns, **limits), used
+        llm, used = _connect(out, options.agent)
+    index_dir = options.index_dir or (None if options.shared else settings.index_dir)
+    asked = _find_corpora(out, index_dir, options.shared, options.corpus)
+    talk = shortlist.Chat(asked, llm, agent=options.agent, window_turns=settings.memory_window_turns, **limits)
+    return talk, used
 
 
 def _connect(out: Output, agent: bool) -> tuple[OpenAIChat | None, dict[str, str]]:

@@ -51,9 +51,7 @@ def close() -> None:
     global _child
     child, _child = _child, None
     if child and _owner == os.getpid():
-        child.kill()
-        with contextlib.suppress(OSError), child:  # closes the pipes and waits
-            pass
+        processes.end_worker(child)
 
 
 def _has_grammar(suffix: str) -> bool:
@@ -66,14 +64,7 @@ def _get_child() -> subprocess.Popen[bytes]:
     if _child is None or _owner != os.getpid() or _child.poll() is not None:
         close()
         _owner = os.getpid()
-        _child = subprocess.Popen(
-            processes.make_command(__name__),
-            env=processes.make_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        _child = processes.start_worker(__name__)
     return _child
 
 
