@@ -15,6 +15,7 @@ pytestmark = pytest.mark.process
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+@pytest.mark.extras
 def test_every_block_of_the_readme_runs_and_prints_what_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
