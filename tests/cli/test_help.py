@@ -6,6 +6,7 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import get_args
 
 import click
@@ -15,6 +16,7 @@ from shortlist._settings import FIELDS, OPTIONS
 from shortlist.cli import run
 from shortlist.cli.app import app
 from shortlist.cli.command import TERMS, Command
+from shortlist.cli.commands.ask_commands import AnswerOptions
 from shortlist.results import Level, Mode
 from shortlist.retrieval.select import STRATEGIES
 from shortlist.sources import SOURCES
@@ -127,13 +129,18 @@ def test_no_arguments_print_a_screen_with_three_commands_that_work(shell: Shell)
     assert "shortlist --help" in done.out.splitlines()[-1]
 
 
+# The parameters that hold the values of several options.
+_OPTIONS = {"AnswerOptions": [field.name for field in fields(AnswerOptions)]}
+
+
 @pytest.mark.parametrize("path", COMMANDS)
 def test_the_function_of_a_command_has_each_of_its_parameters_with_a_type(path: str) -> None:
     function = COMMANDS[path].callback.__wrapped__  # type: ignore[union-attr]
     first, *others = inspect.signature(function).parameters.values()
     assert (first.name, first.annotation) == ("out", "Output")
+    taken = [name for parameter in others for name in _OPTIONS.get(parameter.annotation, [parameter.name])]
     names = [str(param.name) for param in _shown(COMMANDS[path]) if param.name not in ("as_json", "quiet", "debug")]
-    assert [parameter.name for parameter in others] == names
+    assert taken == names
     assert {parameter.kind for parameter in others} <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
     assert all(parameter.annotation not in ("Any", inspect.Parameter.empty) for parameter in others)
 

@@ -171,19 +171,21 @@ app = LazyGroup(
                 "eval_commands",
                 "Generate cases about a corpus with a language model, and write them to PATH as JSONL.",
             ),
-            "eval-select": LazyCommand("eval_commands", "Measure how well results are selected."),
+            "eval-select": LazyCommand("selection_commands", "Measure how well results are selected."),
             "sweep-select": LazyCommand(
-                "eval_commands", "Try every combination of selection settings, and show the best."
+                "selection_commands", "Try every combination of selection settings, and show the best."
             ),
             "calibrate-min-score": LazyCommand(
-                "eval_commands",
+                "selection_commands",
                 "Find the score threshold that best separates queries with an answer from those without.",
             ),
             "distractors": LazyCommand("eval_commands", "Measure accuracy as the catalog grows."),
             "lint": LazyCommand("eval_commands", "Find documents that are ambiguous, unfindable, empty or hostile."),
         },
         "Serve": {
-            "serve": LazyCommand("serve_command", "Serve a catalog and the corpora over HTTP, with a web page."),
+            "serve": LazyCommand(
+                "serve_command", "Serve corpora over HTTP, with a web page: all of them, or those that are named."
+            ),
             "install": LazyCommand("install_commands", "Add `shortlist mcp` to the configuration of an agent."),
             "uninstall": LazyCommand("install_commands", "Remove what `install` wrote."),
             "mcp": mcp,

@@ -1,4 +1,4 @@
-"""The commands that evaluate retrieval and selection, tune their settings, generate cases, and lint a catalog."""
+"""The commands that evaluate retrieval, generate cases, and lint a catalog, and the options of all that take cases."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from shortlist.cli.commands.search_commands import (
     MODES,
     filter_option,
     k_option,
-    max_k_option,
     min_relevance_option,
     mode_option,
     strategy_option,
 )
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import parse_integers, parse_numbers, parse_scores
+from shortlist.cli.option_values import parse_integers
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
 from shortlist.cli.shared_options import combine, corpus_argument
 from shortlist.errors import InputError
@@ -31,9 +30,9 @@ from shortlist.errors import InputError
 with lazy_imports():
     from shortlist.cli import confirming, corpora, usage_logs
     from shortlist.cli.terminal import evaluation_reports
-    from shortlist.eval import calibration, generate, metrics, retrieval, selection, usage_cases
     from shortlist.eval import cases as case_files
     from shortlist.eval import distractors as distractor_curves
+    from shortlist.eval import generate, metrics, retrieval, usage_cases
     from shortlist.eval import lint as linting
     from shortlist.eval.reporting import study as studies
     from shortlist.index import location
@@ -57,7 +56,7 @@ seed_option = click.option(
 )
 
 
-def _load(
+def load_with_cases(
     out: Output, corpus: str, cases: str | None, qrels: str | None, unreviewed: bool
 ) -> tuple[Corpus, list[case_files.Case]]:
     """The corpus and the cases that count; a BEIR folder has both."""
@@ -143,9 +142,9 @@ def eval(
         if cases is not None:
             raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
         return _evaluate_usage(out, corpus, misses, mode=mode, k=k, **options)
-    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
+    opened, loaded = load_with_cases(out, corpus, cases, qrels, unreviewed)
     limits = dict(map(_parse_limit, fail_under))
-    flaws = _report_flaws(out, opened, loaded)
+    flaws = report_flaws(out, opened, loaded)
     names = tuple(dict.fromkeys((*retrieval.default_metrics(k), *limits)))
 
     def evaluate(searched: Corpus, mode: Mode) -> retrieval.DiscoveryReport:
@@ -221,7 +220,7 @@ def _choose_side(out: Output, corpus: Corpus, mode: Mode, name: str) -> tuple[Co
     return corpora.open_corpus(out, name), mode
 
 
-def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case]) -> list[dict[str, Any]]:
+def report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case]) -> list[dict[str, Any]]:
     """The flaws of the cases; the first few are printed."""
     flaws = case_files.validate_cases(corpus, cases)
     for flaw in flaws[:SHOWN_FLAWS]:
@@ -229,183 +228,6 @@ def _report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case])
     if len(flaws) > SHOWN_FLAWS:
         out.note(f"shortlist: {SHOWN_FLAWS} of {len(flaws)} cases with flaws are shown. Show all with --json.")
     return [flaw.to_dict() for flaw in flaws]
-
-
-@command(
-    examples=[
-        "shortlist eval-select tools.yaml cases.jsonl --strategy conservative --max-k 3 --rel 0.8",
-        "shortlist eval-select tools.yaml cases.jsonl -k 5 --mode lexical --min-relevance 0.3 "
-        "--filter access=read --seed 1 --json",
-    ]
-)
-@corpus_argument
-@cases_argument
-@click.option(
-    "--rel",
-    metavar="X",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Minimum score, as a share of the top score.",
-)
-@min_relevance_option
-@case_options
-@k_option
-@mode_option
-@filter_option
-@strategy_option
-@max_k_option
-@seed_option
-def eval_select(
-    out: Output,
-    corpus: str,
-    cases: str | None,
-    rel: float,
-    min_relevance: MinRelevance,
-    qrels: str | None,
-    unreviewed: bool,
-    k: int,
-    mode: Mode,
-    filter: Filter | None,
-    strategy: str,
-    max_k: int | None,
-    seed: int,
-) -> None:
-    """Measure how well results are selected."""
-    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    flaws = _report_flaws(out, opened, loaded)
-    with out.progress(f"evaluating {opened.name}", "cases") as progress:
-        report = selection.evaluate_selection(
-            opened,
-            loaded,
-            strategy,
-            mode,
-            k,
-            filter,
-            min_relevance=min_relevance,
-            seed=seed,
-            progress=progress,
-            rel=rel,
-            max_k=max_k,
-        )
-    brief = [f"{name}\t{float(value):.4f}" for name, value in report.measures.items() if value is not None]
-    data = report.to_dict() | {"flaws": flaws}
-    out.show(data, lambda screen: evaluation_reports.show_selection(screen, report), brief)
-
-
-@command(
-    examples=[
-        "shortlist sweep-select tools.yaml cases.jsonl --max-k 1,2,3 --rel 0.7,0.8,0.9 --by f1",
-        "shortlist sweep-select tools.yaml cases.jsonl -k 5 --mode lexical --min-score none,2,4 "
-        "--filter access=read --quiet",
-    ]
-)
-@corpus_argument
-@cases_argument
-@click.option(
-    "--max-k",
-    metavar="N,N",
-    type=parse_integers,
-    default="1,2,3,5,10",
-    show_default=True,
-    help="Values of max_k to try.",
-)
-@click.option(
-    "--rel",
-    metavar="X,X",
-    type=parse_numbers,
-    default="0.5,0.6,0.7,0.8,0.85,0.9,0.95,1",
-    show_default=True,
-    help="Values of rel to try.",
-)
-@click.option(
-    "--min-score",
-    metavar="SCORE,SCORE",
-    type=parse_scores,
-    default="none",
-    show_default=True,
-    help="Score thresholds to try; none means no threshold.",
-)
-@click.option("--by", metavar="MEASURE", default="f1", show_default=True, help="Measure to maximize.")
-@case_options
-@k_option
-@mode_option
-@filter_option
-def sweep_select(
-    out: Output,
-    corpus: str,
-    cases: str | None,
-    max_k: list[int],
-    rel: list[float],
-    min_score: list[float | None],
-    by: str,
-    qrels: str | None,
-    unreviewed: bool,
-    k: int,
-    mode: Mode,
-    filter: Filter | None,
-) -> None:
-    """Try every combination of selection settings, and show the best. Candidates are retrieved once."""
-    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    with out.progress(f"evaluating {opened.name}", "cases") as progress:
-        sweep = selection.sweep_selector(
-            opened,
-            loaded,
-            mode,
-            k,
-            filter,
-            max_k_grid=max_k,
-            rel_grid=rel,
-            min_score_grid=min_score,
-            progress=progress,
-        )
-    best = sweep.best(by)
-    data = sweep.to_dict() | {"best": best.to_dict()}
-    brief = [f"{best.max_k}\t{best.rel:g}"]
-    out.show(data, lambda screen: evaluation_reports.show_sweep(screen, sweep, best), brief)
-
-
-@command(
-    examples=[
-        "shortlist calibrate-min-score tools.yaml cases.jsonl --mode lexical --persist",
-        "shortlist calibrate-min-score tools.yaml cases.jsonl --filter access=read --floor-grid 1,2,3 --seed 3 --json",
-    ]
-)
-@corpus_argument
-@cases_argument
-@click.option("--floor-grid", metavar="X,X", type=parse_numbers, help="Thresholds to choose from.")
-@click.option("--persist", is_flag=True, help="Save it for --min-relevance auto.")
-@case_options
-@mode_option
-@filter_option
-@seed_option
-def calibrate_min_score(
-    out: Output,
-    corpus: str,
-    cases: str | None,
-    floor_grid: list[float] | None,
-    persist: bool,
-    qrels: str | None,
-    unreviewed: bool,
-    mode: Mode,
-    filter: Filter | None,
-    seed: int,
-) -> None:
-    """Find the score threshold that best separates queries with an answer from those without. CASES needs both
-    kinds."""
-    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
-    with out.progress(f"evaluating {opened.name}", "cases") as progress:
-        made = calibration.calibrate_min_score(
-            opened,
-            loaded,
-            mode,
-            filter=filter,
-            floor_grid=floor_grid,
-            persist=persist,
-            seed=seed,
-            progress=progress,
-        )
-    out.show(made.to_dict(), lambda screen: evaluation_reports.show_calibration(screen, made), [f"{made.floor:.6g}"])
 
 
 @command(
@@ -442,7 +264,7 @@ def distractors(
     seed: int,
 ) -> None:
     """Measure accuracy as the catalog grows."""
-    opened, loaded = _load(out, corpus, cases, qrels, unreviewed)
+    opened, loaded = load_with_cases(out, corpus, cases, qrels, unreviewed)
     with out.progress("adding distractors", "catalogs") as progress:
         curve = distractor_curves.distractor_robustness_curve(
             opened, loaded, sizes, mode, k, repeats=repeats, seed=seed, progress=progress

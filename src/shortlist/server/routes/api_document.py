@@ -18,7 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 
 from pydantic import BaseModel, Field, create_model
 
+from shortlist.server.routes import answer_types, evaluation_answers, status_answers
 from shortlist.server.routes.answer_types import AnswerType
+
+OWN_MODULES = {module.__name__ for module in (answer_types, evaluation_answers, status_answers)}
 
 REFERENCE = "#/components/schemas/{model}"
 
@@ -28,7 +31,7 @@ def add_schemas(components: dict[str, Any], more: Iterable[Any] = ()) -> None:
 
     `more` are answers of an extension, and bodies that no route names by type.
     """
-    own = (kind for kind in AnswerType.__subclasses__() if kind.__module__ == AnswerType.__module__)
+    own = (kind for kind in AnswerType.__subclasses__() if kind.__module__ in OWN_MODULES)
     bodies: list[Any] = []
     kinds: list[Any] = [*own]
     for model in more:
