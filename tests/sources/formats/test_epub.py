@@ -33,5 +33,16 @@ def test_each_chapter_is_a_document_in_the_order_of_the_book(tmp_path: Path) -> 
     assert (third.id, "OPS/gone.xhtml" in third.reason) == ("a.epub#chapter=3", True)
 
 
+def test_a_book_that_states_no_title_is_named_by_its_file(tmp_path: Path) -> None:
+    files = {
+        "META-INF/container.xml": CONTAINER,
+        "OPS/book.opf": BOOK.replace("Policy", "Unknown Title"),
+        "OPS/two.xhtml": "<p>Preface.",
+    }
+    assert [found.title for found in read(tmp_path, "a.epub", zipped(files)) if isinstance(found, Document)] == [
+        "a.epub"
+    ]
+
+
 def test_a_zip_that_is_no_book_is_a_problem(tmp_path: Path) -> None:
     assert "container.xml is missing" in reason(tmp_path, "a.epub", zipped({"x": "y"}))

@@ -15,6 +15,7 @@ _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _OPF = "{http://www.idpf.org/2007/opf}"
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_NOT_A_TITLE = re.compile(r"unknown title$|untitled$", re.IGNORECASE)  # as writers of books without a title state
 _PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 
 
@@ -25,7 +26,8 @@ def read_epub(file: File) -> Iterator[Document | Problem]:
             raise SourceError("It is damaged: its container names no book.")
         place = root.get("full-path", "")
         book = parse_xml(archive, place)
-        title = read_title(archive, place) or file.path.name
+        title = read_title(archive, place)
+        title = title if title and not _NOT_A_TITLE.match(title) else file.path.name
         encrypted = set()
         if _ENCRYPTION in archive.namelist():
             encrypted = {node.get("URI") for node in parse_xml(archive, _ENCRYPTION).iter("{*}CipherReference")}
