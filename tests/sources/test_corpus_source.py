@@ -78,6 +78,15 @@ def test_any_other_entry_is_a_problem_that_names_it_and_the_others_are_taken(ent
     assert documents([entry]) == [Problem("0", problem.reason)]
 
 
+@pytest.mark.parametrize(
+    "tool", [len, {"name": "mail", "description": "Send it."}, {"type": "function", "function": {}}]
+)
+def test_a_tool_among_documents_is_a_problem_that_names_the_source_for_tools(tool: object) -> None:
+    (problem,) = documents([tool])
+    assert isinstance(problem, Problem)
+    assert "CorpusSource.from_tools" in problem.reason
+
+
 def test_a_mapping_read_twice_is_read_as_it_then_is() -> None:
     texts = {"a": "apple"}
     source = CorpusSource.from_mapping(texts)

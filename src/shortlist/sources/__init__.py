@@ -200,6 +200,10 @@ def _document_of(id: str, title: str, item: Any) -> Document | Problem:
             unknown = ", ".join(str(key) for key in item if key not in Document.__slots__)
             reason = f"A document has no field {unknown}. Put additional fields into its metadata."
             return Problem(str(item.get("id", id)), reason)
+    if callable(item) or (isinstance(item, Mapping) and item.keys() & {"name", "function", "parameters"}):
+        return Problem(
+            id, "It is a tool, not a document. Use CorpusSource.from_tools(...) for functions and tool schemas."
+        )
     return Problem(id, f"An entry is a string, a Document or a mapping with a 'text', not {type(item).__name__}.")
 
 
