@@ -108,7 +108,7 @@ def _sync(out: Output, name: str, *, only_changes: bool = False, **options: Any)
     corpus.close()
     if not only_changes or changes.added or changes.changed or changes.removed:
         out.show(data, lambda screen: corpus_tables.show_built(screen, data))
-    out.report_problems(changes.failed)
+    out.report_problems((*changes.failed, *changes.skipped_files))
     return changes
 
 

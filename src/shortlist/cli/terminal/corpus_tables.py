@@ -20,7 +20,7 @@ def show_ingested(screen: Screen, data: Row) -> None:
 
 
 def show_built(screen: Screen, data: Row) -> None:
-    counts = _count(data, "added", "changed", "removed", "unchanged") or "nothing to read"
+    counts = _count(data, "added", "changed", "removed", "unchanged", "skipped") or "nothing to read"
     _draw_summary(screen, data["corpus"], f"{count_of(data['documents'], 'document')} ({counts})", data)
 
 
