@@ -4,12 +4,15 @@
 from Debian packages (bench/cases/formats.json), and reads them with shortlist and with each other reader that an
 interpreter is given for, such as `kreuzberg=venv/bin/python`. Expected are headings (lines that begin with #),
 rows of Markdown tables that have a header, lines with several values (of spreadsheets), and facts (any text).
+Sizes and licenses are those of all that is installed beside an interpreter except pip; give an environment with only
+the reader, also for shortlist.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
+import functools
 import gzip
 import json
 import re
@@ -18,9 +21,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from email.message import EmailMessage
 from html import escape
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -252,11 +256,9 @@ def fetch_files(folder: Path, place: Path) -> dict[str, dict[str, Any]]:
 
 def measure(name: str, python: str, folder: Path, place: Path, expected: dict[str, Any]) -> dict[str, Any]:
     out = place / f"{name}.json"
-    began = time.perf_counter()
     subprocess.run([python, "-P", str(Path(__file__).resolve()), name, str(folder), str(out)], check=True)
-    seconds = time.perf_counter() - began
     found = json.loads(out.read_text("utf-8"))
-    figures: dict[str, Any] = {"s": round(seconds, 2), "MB of memory": found.pop("memory")}
+    figures: dict[str, Any] = found.pop("cost")
     missing: dict[str, list[str]] = {}
     totals: dict[str, list[bool]] = {}
     for file, wanted in expected.items():
@@ -299,8 +301,39 @@ def read(name: str, folder: Path, out: Path) -> None:
             texts[path.name] = READERS[name](path)
         except Exception as error:
             texts[path.name] = f"{type(error).__name__}: {error}"
-    usage = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    out.write_text(json.dumps({**texts, "memory": max(usage) >> 10}), "utf-8")
+    if name == "shortlist":  # which reads in a process of its own; what that took is known when it has ended
+        from shortlist.sources.parser_process import close_idle
+
+        close_idle()
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    cost = {
+        "CPU s": round(sum(one.ru_utime + one.ru_stime for one in usage), 2),
+        "MB of memory": max(one.ru_maxrss for one in usage) >> 10,
+        **measure_installed(),
+    }
+    out.write_text(json.dumps({**texts, "cost": cost}), "utf-8")
+
+
+def measure_installed() -> dict[str, Any]:
+    """The packages of this environment, their size, and their licenses other than MIT, BSD and Apache."""
+    packages = [one for one in metadata.distributions() if one.name.lower() not in ("pip", "setuptools", "wheel", "uv")]
+    files = {
+        path for one in packages for file in one.files or () if (path := Path(str(one.locate_file(file)))).is_file()
+    }
+    licenses = {one.name: _describe_license(one) for one in packages}
+    return {
+        "packages": len(packages),
+        "MB installed": sum(path.stat().st_size for path in files) >> 20,
+        "licenses": {name: text for name, text in licenses.items() if not re.search(r"MIT|BSD|Apache", text)},
+    }
+
+
+def _describe_license(package: metadata.Distribution) -> str:
+    about = package.metadata
+    marks = [mark.rpartition(" :: ")[2] for mark in about.get_all("Classifier", []) if mark.startswith("License :: ")]
+    stated = [*about.get_all("License-Expression", []), ", ".join(marks), *about.get_all("License", []), "unknown"]
+    text = next(filter(None, stated))
+    return str(text).partition("\n")[0][:80]
 
 
 def _read_with_shortlist(path: Path) -> str:
@@ -323,7 +356,13 @@ def _read_with_kreuzberg(path: Path) -> str:
 def _read_with_markitdown(path: Path) -> str:
     from markitdown import MarkItDown  # type: ignore[import-not-found,unused-ignore]
 
-    return str(MarkItDown().convert(str(path)).text_content)
+    return str(_converter(MarkItDown).convert(str(path)).text_content)
+
+
+@functools.cache
+def _converter(make: Callable[[], Any]) -> Any:
+    """One for all files: it loads a model that detects formats."""
+    return make()
 
 
 READERS = {
