@@ -38,7 +38,7 @@ def run(_: list[Path]) -> None:
             for name in HIDDEN
             for found, corpus, query in ((times, seen, QUERY), (other, seen, UNKNOWN), (whole, made, UNKNOWN))
         ]
-        for _ in range(SEARCHES):
+        for _round in range(SEARCHES):
             random.shuffle(searches)  # what was searched last is in the caches of the processor
             for found, corpus, query in searches:
                 began = time.perf_counter()
