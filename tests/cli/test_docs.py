@@ -55,7 +55,7 @@ def test_only_existing_commands_and_options_are_documented() -> None:
     known = {"--help", "-h", *options(app)}.union(*(options(command) for command in COMMANDS.values()))
     written = set(re.findall(r"`(--?[a-z][a-z-]*)", DOCUMENT))
     assert written <= known
-    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp|cases) )?[a-z][a-z-]*)", PROSE)) <= set(COMMANDS)
+    assert set(re.findall(r"`(shortlist (?:(?:tools|config|mcp|cases|token) )?[a-z][a-z-]*)", PROSE)) <= set(COMMANDS)
 
 
 def test_every_example_runs_in_order(

@@ -17,10 +17,10 @@ with lazy_imports():
 @command(examples=["shortlist token create ci --groups editors --expires 90d"])
 @click.argument("name")
 @click.option("--groups", metavar="TEXT", default="", help="Groups of the caller, separated by commas.")
-@click.option("--expires", metavar="TEXT", help="How long it is valid, in days, such as 90d (default: until revoked).")
+@click.option("--expires", metavar="TEXT", help="Days for which it is valid, such as 90d (default: until revoked).")
 def create(out: Output, name: str, groups: str, expires: str | None) -> None:
-    """Create a token for a user or a program, and show it once: only its hash is stored. A running service accepts it
-    at once, if access.grants of its settings permit its groups anything."""
+    """Create a token for a user or a program, and show it once. Only its hash is stored. A running service accepts it at
+    once, if access.grants of its settings permit its groups anything."""
     listed = [group for part in groups.split(",") if (group := part.strip())]
     token = named_tokens.create_token(name, listed, _parse_days(expires))
     out.show({"name": name, "groups": listed, "token": token}, token)
@@ -29,7 +29,7 @@ def create(out: Output, name: str, groups: str, expires: str | None) -> None:
 
 @command(examples=["shortlist token ls"])
 def ls(out: Output) -> None:
-    """List the tokens with their groups, without the tokens themselves."""
+    """List the tokens with their groups. The tokens themselves are not stored."""
     rows = named_tokens.list_tokens()
     lines = [
         printable(f"{row['name']}  {', '.join(row['groups']) or 'no groups'}  ")
