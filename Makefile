@@ -78,11 +78,11 @@ fix: $(READY)
 
 # The documentation site, in build/site. A broken link or reference is an error.
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f website/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict -f website/mkdocs.yml
 	@echo "The documentation is in build/site; make docs-serve shows it."
 
 docs-serve: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --quiet -f website/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --quiet -f website/mkdocs.yml
 
 bench: $(READY)
 	$(BIN)/python -m bench

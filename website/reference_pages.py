@@ -38,18 +38,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     generate: Any = File.generated  # which is not typed
     files.append(generate(config, "assets/logo.svg", content=LOGO.read_text("utf-8")))
     for path, source in ROOT_PAGES.items():
-        up = "../" * path.count("/")
-        text = LINK.sub(rf"]({up}\1)", (ROOT / source).read_text("utf-8"))
-        files.append(generate(config, path, content=text))
+        files.append(generate(config, path, content=(ROOT / source).read_text("utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **options: Any) -> str:
-    """Replace links to files of the repository's root, such as ../../SECURITY.md, by links to their pages."""
-    up = "../" * page.file.src_uri.count("/")
-    for path, source in ROOT_PAGES.items():
-        markdown = re.sub(rf"\]\((?:\.\./)*{source}", f"]({up}{path}", markdown)
-    return markdown
+    return link_pages(markdown, page.file.src_uri)
+
+
+def link_pages(markdown: str, path: str) -> str:
+    """Replace links of a page to files of the repository's root, such as ../../SECURITY.md, by links to their pages."""
+    up = "../" * path.count("/")
+    for page, source in ROOT_PAGES.items():
+        markdown = re.sub(rf"\]\((?:\.\./)*{source}", f"]({up}{page}", markdown)
+    return LINK.sub(rf"]({up}\1)", markdown) if path in ROOT_PAGES else markdown
 
 
 def write_commands() -> str:
@@ -82,6 +84,7 @@ def write_routes() -> str:
     """Every route of the OpenAPI document with its parameters, body and answers."""
     document = create_app().openapi()
     lines = ["# HTTP API", "", "Generated from the OpenAPI document that the service returns at `/openapi.json`."]
+    lines += ['It is on this site, too: <a href="../openapi.json">openapi.json</a>.']
     for path, methods in document["paths"].items():
         for method, route in methods.items():
             lines += ["", f"## {method.upper()} {path}", "", route.get("description") or route.get("summary", ""), ""]
