@@ -35,6 +35,7 @@ with lazy_imports():
     from shortlist.eval import generate, metrics, retrieval, usage_cases
     from shortlist.eval import lint as linting
     from shortlist.eval.reporting import study as studies
+    from shortlist.eval.reporting import summary as summaries
     from shortlist.index import location
     from shortlist.library import corpus_names
     from shortlist.server import llm_settings
@@ -91,6 +92,7 @@ def load_with_cases(
         ("--from-usage", "--fail-under"),
         ("--from-usage", "--html"),
         ("--from-usage", "--qrels"),
+        ("--from-usage", "--summary"),
     ],
 )
 @corpus_argument
@@ -112,6 +114,7 @@ def load_with_cases(
     show_default=True,
     help="Number of misses to show.",
 )
+@click.option("--summary", metavar="PATH", help="Write a summary in Markdown, too.")
 @case_options
 @k_option
 @mode_option
@@ -128,6 +131,7 @@ def eval(
     from_usage: bool,
     html: str | None,
     misses: int,
+    summary: str | None,
     qrels: str | None,
     unreviewed: bool,
     k: int,
@@ -170,6 +174,11 @@ def eval(
         Path(html).expanduser().write_text(page, "utf-8")
         out.note(f"Wrote {html}.")
     failed = {name: limit for name, limit in limits.items() if report.metrics.get(name, 0.0) < limit}
+    if summary:
+        sides = compare if compare and set(compare) <= set(MODES) else ("before", "after")
+        text = summaries.write_summary(report, comparison, failed, names=sides)
+        Path(summary).expanduser().write_text(text, "utf-8")
+        out.note(f"Wrote {summary}.")
     data = (comparison or report).to_dict() | {"flaws": flaws, "failed": failed}
     brief = [f"{name}\t{float(value):.4f}" for name, value in report.metrics.items()]
     if comparison:
