@@ -1,11 +1,14 @@
-"""Compiles the loops in src/shortlist/index/kernels into shared libraries, for the wheel or the editable install.
+"""Two hooks of the build: one compiles the loops in src/shortlist/index/kernels, one adds the addresses of a release.
 
-They use nothing of Python, so one wheel per platform serves every version of it. The compiler is that of the machine,
-or Zig's from PyPI if there is none or the wheel is for another platform (SHORTLIST_PLATFORM, such as
-`macosx_11_0_arm64`). A compiler of the machine that cannot compile, such as one without headers, counts as none.
-Where nothing can be compiled, the build fails.
+The loops become shared libraries, for the wheel or the editable install. They use nothing of Python, so one wheel per
+platform serves every version of it. The compiler is that of the machine, or Zig's from PyPI if there is none or the
+wheel is for another platform (SHORTLIST_PLATFORM, such as `macosx_11_0_arm64`). A compiler of the machine that cannot
+compile, such as one without headers, counts as none. Where nothing can be compiled, the build fails.
 
-`python hatch_build.py` compiles them in place, with `--sanitize` with sanitizers.
+No file names the owner of the repository. The release workflow sets SHORTLIST_REPOSITORY_URL and SHORTLIST_SITE_URL,
+which become project URLs, full addresses of the links in the README, and the name in the MCP registry.
+
+`python hatch_build.py` compiles the loops in place, with `--sanitize` with sanitizers.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -23,9 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-KERNELS = Path(__file__).parent / "src/shortlist/index/kernels"
+ROOT = Path(__file__).parent
+KERNELS = ROOT / "src/shortlist/index/kernels"
 COMPILED = "compiled"
+GITHUB = re.compile(r"https://github\.com/([\w.-]+)/[\w.-]+")
+REPOSITORY, SITE = "SHORTLIST_REPOSITORY_URL", "SHORTLIST_SITE_URL"
 ZIG = "ziglang==0.17.0"
 OPTIONS = ["-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden", "-shared", "-s"]  # sums as written, no FMA
 # A wrong access ends the process with a report, if the runtime of the sanitizers is preloaded. See `make sanitize`.
@@ -128,6 +136,47 @@ class CompileLoops(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{wanted or sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
             build_data["artifacts"] += [f"/{path.relative_to(self.root).as_posix()}" for path in made]
+
+
+class AddAddresses(MetadataHookInterface):
+    """The step that adds the addresses of a release to the metadata; a build for oneself has none."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        repository = os.environ.get(REPOSITORY, "")
+        readme = (ROOT / "README.md").read_text("utf-8")
+        metadata["urls"] = list_urls(repository, os.environ.get(SITE, "")) if repository else {}
+        text = add_addresses(readme, repository, read_version()) if repository else readme
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def list_urls(repository: str, site: str) -> dict[str, str]:
+    urls = {
+        "Repository": repository,
+        "Issues": f"{repository}/issues",
+        "Changelog": f"{repository}/blob/v{read_version()}/CHANGELOG.md",
+    }
+    return urls | ({"Documentation": site} if site else {})
+
+
+def add_addresses(readme: str, repository: str, version: str) -> str:
+    """The README with full addresses, for the package index, and the mark that the MCP registry looks for there."""
+    images = re.sub(r"(!\[[^]]*\]\()(?!\w+:|#)", rf"\g<1>{repository}/raw/v{version}/", readme)
+    links = re.sub(r"(\]\()(?!\w+:|#)", rf"\g<1>{repository}/blob/v{version}/", images)
+    return f"{links}\n<!-- mcp-name: {name_server(repository)} -->\n" if GITHUB.fullmatch(repository) else links
+
+
+def name_server(repository: str) -> str:
+    """The name in the MCP registry, whose namespace belongs to the owner of a repository on GitHub."""
+    found = GITHUB.fullmatch(repository)
+    if not found:
+        raise ValueError(f"{REPOSITORY} is {repository!r}. Use an address such as https://github.com/OWNER/REPOSITORY.")
+    return f"io.github.{found[1]}/shortlist"
+
+
+def read_version() -> str:
+    text = (ROOT / "src/shortlist/__init__.py").read_text("utf-8")
+    (version,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    return str(version)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """`python -m release build` builds into dist/, and `python -m release check` installs and tries what is there.
 
 `build` makes the source distribution and the wheel of this machine, or with `--all-platforms` the wheels of all, which
-Zig compiles. `check` writes the software bill of materials beside them. `make dist` does both.
+Zig compiles. `check` writes the software bill of materials beside them. `make dist` does both. `registry` writes
+build/server.json, the entry in the MCP registry.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 
 from packaging.tags import platform_tags
 
-from hatch_build import TARGETS
+from hatch_build import REPOSITORY, SITE, TARGETS
 from release.bill_of_materials import write_bill
+from release.registry import write_server
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -83,17 +85,24 @@ def find_file(end: str) -> Path:
 
 
 def run(*command: str, **variables: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SHORTLIST_", "PYTHONPATH"))}
+    ours = ("SHORTLIST_", "PYTHONPATH")
+    addresses = (REPOSITORY, SITE)
+    kept = {name: value for name, value in os.environ.items() if name in addresses or not name.startswith(ours)}
     if code := subprocess.run(command, cwd=ROOT, env=kept | variables, check=False).returncode:
         raise SystemExit(f"Failed with {code}: {' '.join(command)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
-    parser.add_argument("step", choices=("build", "check"))
+    parser.add_argument("step", choices=("build", "check", "registry"))
     parser.add_argument("--all-platforms", action="store_true", help="build the wheels of all platforms")
     given = parser.parse_args()
-    build(all_platforms=given.all_platforms) if given.step == "build" else check()
+    if given.step == "build":
+        build(all_platforms=given.all_platforms)
+    elif given.step == "check":
+        check()
+    else:
+        write_server(ROOT / "build" / "server.json", os.environ.get(REPOSITORY, ""), os.environ.get(SITE, ""))
 
 
 if __name__ == "__main__":

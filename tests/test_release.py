@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+import shortlist
+from hatch_build import ROOT, AddAddresses, read_version
 from release.bill_of_materials import are_allowed, find_licenses
-from tests.pages import ROOT
+from release.registry import describe_server
+from tests.pages import read_page
 
+REPOSITORY = "https://github.com/acme/tools"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -24,6 +28,56 @@ def test_workflows_pin_what_they_use_and_may_only_read_by_default(file: Any) -> 
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read"}
     assert all("timeout-minutes" in job or "uses" in job for job in workflow["jobs"].values())
+
+
+def test_all_versions_agree() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    (wheel,) = re.findall(r'"shortlist-([\d.]+)-py3-', read_page("installation.md"))
+    server = describe_server(REPOSITORY)
+    (package,) = server["packages"]
+    (requirement,) = package["runtimeArguments"]
+    found = [read_version(), citation["version"], wheel, server["version"], package["version"]]
+    assert found == [shortlist.__version__] * len(found)
+    assert requirement["value"] == f"shortlist[mcp]=={shortlist.__version__}"
+
+
+def test_the_entry_of_the_mcp_registry_keeps_the_limits_of_its_schema() -> None:
+    server = describe_server(REPOSITORY, "https://acme.example/docs/")
+    assert server["name"] == "io.github.acme/shortlist"
+    assert 1 <= len(server["description"]) <= 100
+    assert server["websiteUrl"] == "https://acme.example/docs/"
+    with pytest.raises(ValueError, match=re.escape("'https://example.org/x'")):
+        describe_server("https://example.org/x")
+
+
+def test_the_metadata_of_a_release_has_full_addresses_and_that_of_other_builds_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hook = AddAddresses(str(ROOT), {})
+    monkeypatch.delenv("SHORTLIST_REPOSITORY_URL", raising=False)
+    own: dict[str, Any] = {}
+    hook.update(own)
+    assert own["urls"] == {}
+    assert own["readme"]["text"] == (ROOT / "README.md").read_text("utf-8")
+
+    monkeypatch.setenv("SHORTLIST_REPOSITORY_URL", REPOSITORY)
+    monkeypatch.setenv("SHORTLIST_SITE_URL", "https://acme.example/docs/")
+    released: dict[str, Any] = {}
+    hook.update(released)
+    assert released["urls"]["Repository"] == REPOSITORY
+    assert released["urls"]["Documentation"] == "https://acme.example/docs/"
+    text = released["readme"]["text"]
+    assert text.endswith("\n<!-- mcp-name: io.github.acme/shortlist -->\n")
+    assert f"]({REPOSITORY}/blob/v{shortlist.__version__}/SECURITY.md)" in text
+    assert f"]({REPOSITORY}/raw/v{shortlist.__version__}/docs/images/tour.svg)" in text
+    assert re.findall(r"\]\((?!https://)[^)]*\)", text) == []
+
+
+def test_workflows_take_the_addresses_from_where_they_run() -> None:
+    texts = [file.read_text("utf-8") for file in WORKFLOWS]
+    addresses = {value for text in texts for value in re.findall("SHORTLIST_(?:REPOSITORY|SITE)_URL: (.*)", text)}
+    assert len(addresses) == 2
+    assert all("${{ " in value and "github.repository" in value for value in addresses)
 
 
 def test_every_supported_version_of_python_is_tested() -> None:
