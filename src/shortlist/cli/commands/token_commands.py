@@ -19,8 +19,8 @@ with lazy_imports():
 @click.option("--groups", metavar="TEXT", default="", help="Groups of the caller, separated by commas.")
 @click.option("--expires", metavar="TEXT", help="Days for which it is valid, such as 90d (default: until revoked).")
 def create(out: Output, name: str, groups: str, expires: str | None) -> None:
-    """Create a token for a user or a program, and show it once. Only its hash is stored. A running service accepts it at
-    once, if access.grants of its settings permit its groups anything."""
+    """Create a token for a user or a program, and show it once. Only its hash is stored. A running service accepts it
+    at once, if access.grants of its settings permit its groups anything."""
     listed = [group for part in groups.split(",") if (group := part.strip())]
     token = named_tokens.create_token(name, listed, _parse_days(expires))
     out.show({"name": name, "groups": listed, "token": token}, token)
