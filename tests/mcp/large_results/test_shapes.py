@@ -41,3 +41,12 @@ def test_a_shape_is_short_however_wide_the_data_is() -> None:
     wide: Any = {f"key {number}": {f"inner {each}": [{}] for each in range(99)} for number in range(99)}
     assert len(shape_of(json.dumps(wide)).text) <= LONGEST_SHAPE + 1
     assert parse_data("[" * 100_000) is None
+
+
+def test_no_text_is_too_strange_for_a_shape() -> None:
+    field = "x" * 200_000  # the csv module refuses fields of more than 131,072 characters
+    assert shape_of(f'a,"{field}"\nb,c\nd,e').text == "3 lines"
+    lines = "\n".join(["x" * 9_000] * 19)
+    assert shape_of(f'a,b\nc,"{lines}').text == "20 lines"
+    assert shape_of("\n" * 20_000 + "end").text == "20,001 lines"
+    assert shape_of('a\n heading "one\ntwo"\n heading "three"').text == '4 lines. Headings: "three" (line 4)'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from mcp_types import TextResourceContents
 
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.large_results import stored_results
 from shortlist.mcp.large_results.stored_results import (
     LONGEST_HEAD,
     LONGEST_PART,
     LONGEST_RESULT,
     MOST_TEXTS,
     StoredResults,
+    StoredText,
 )
 from tests.mcp.conftest import Agent, Servers, tool, with_agent
 
@@ -130,6 +133,33 @@ def test_texts_are_stored_for_one_client_and_within_limits() -> None:
     with pytest.raises(InputError):
         results.text(ids[0], "ada")
     assert len(results._texts) == 2 * MOST_TEXTS
+
+
+def test_a_text_that_cannot_be_described_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_results, "describe", lambda *_: 1 / 0)
+    results = StoredResults()
+    text = results.shorten(large(), "ada")["content"][0]["text"]
+    assert "They cannot be described" in text
+    assert len(results.text(id_of(text), "ada")) == LONGEST_RESULT + 1
+
+
+def test_calls_store_results_at_the_same_time() -> None:
+    results = StoredResults()
+
+    def store(number: int) -> None:
+        results.shorten(large(), f"client {number % 3}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(store, range(600)))
+    assert len(results._texts) == 3 * MOST_TEXTS
+
+
+def test_a_text_that_was_removed_while_a_call_looked_for_it_is_not_searched() -> None:
+    stored = StoredText("one text")
+    stored.close()
+    with pytest.raises(InputError, match="Call the tool again"):
+        stored.find("text")
+    assert stored._search is None
 
 
 def large() -> dict[str, Any]:

@@ -17,10 +17,11 @@ MOST_MERGED = 50  # entries of a list whose keys are named together
 MOST_HEADINGS = 15
 LEVELS = 4  # of nested data that are described
 TABLE_LINES = 20  # by which a table is recognized
+LONGEST_ROW = 10_000  # characters of these lines
 LONGEST_INTRODUCTION = 1_000  # characters of text around JSON, of which there must be more
 
 # Markdown headings, and headings in the snapshots of browsers.
-_HEADING = re.compile(r"""^(?:\#{1,6} (.+)|\s*(?:-\s)?(?:uid=\S+ )?heading ("[^"]+").*)$""", re.MULTILINE)
+_HEADING = re.compile(r"""^(?:\#{1,6} (.+)|[ \t]*(?:-[ ])?(?:uid=\S+ )?heading ("[^"\n]+").*)$""", re.MULTILINE)
 _ALARM = re.compile(r"\b(?:error|fatal|exception|panic|traceback|failed)\b", re.IGNORECASE)
 
 
@@ -58,8 +59,13 @@ def parse_table(text: str) -> TextTable | None:
     """The rows of a text whose first lines have the same number of columns."""
     lines = text.strip("\n").splitlines()
     first = lines[:TABLE_LINES]
+    if any(len(line) > LONGEST_ROW for line in first):
+        return None
     for separator in ("\t", ",", ";", "|"):
-        rows = list(csv.reader(first, delimiter=separator))
+        try:
+            rows = list(csv.reader(first, delimiter=separator))
+        except csv.Error:  # such as a quoted field over several lines that is too long
+            continue
         if len(rows) > 2 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             columns = [column.strip() for column in rows[0]]
             is_ruled = re.fullmatch(r"[\s|:-]+", lines[1]) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import threading
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 from shortlist.errors import InputError
 from shortlist.mcp.large_results.json_paths import parse_range, take
 from shortlist.mcp.large_results.passages import PassageSearch
-from shortlist.mcp.large_results.shapes import describe, find_rows, parse_data, parse_table
+from shortlist.mcp.large_results.shapes import Shape, describe, find_rows, parse_data, parse_table
 
 LONGEST_RESULT = 20_000  # characters of text that a call may return, unless the configuration of its server says more
 LONGEST_HEAD, LONGEST_TAIL = 2_000, 400  # characters that are shown of a longer text; of JSON, only the head
@@ -19,6 +20,8 @@ LONGEST_PART = 20_000  # characters that are read at a time
 MOST_TEXTS = 20  # that are stored for one client
 MOST_CHARACTERS = 64_000_000  # that are stored for all clients
 PREFIX = "result:"
+
+log = logging.getLogger("shortlist.mcp")
 
 Result = dict[str, Any]
 
@@ -30,6 +33,7 @@ class StoredText:
         self.text = text
         self._lock = threading.Lock()
         self._search: PassageSearch | None = None
+        self._is_closed = False
 
     @cached_property
     def data(self) -> Any:
@@ -37,7 +41,11 @@ class StoredText:
 
     def summarize(self, id: str, budget: int) -> str:
         """The beginning, the shape, and how to go on."""
-        shape = describe(self.text, self.data, None if self.data is not None else parse_table(self.text))
+        try:
+            shape = describe(self.text, self.data, None if self.data is not None else parse_table(self.text))
+        except Exception:  # the result must reach the agent all the same
+            log.exception("The result %s cannot be described.", id)
+            shape = Shape("They cannot be described", "lines 1-100")
         head = min(LONGEST_HEAD, budget // 4)
         tail = 0 if self.data is not None else min(LONGEST_TAIL, budget // 20)
         ending = f"…{self.text[-tail:]}\n" if tail else ""
@@ -67,6 +75,8 @@ class StoredText:
     def find(self, query: str) -> str:
         """The passages that match a query, each after the path with which more is read."""
         with self._lock:
+            if self._is_closed:
+                raise InputError("The result is not stored any more. Call the tool again.")
             self._search = self._search or PassageSearch(self.text, self.data)
             found = self._search.find(query)
         headers = (f"[{one.path or 'top level'}]" + (f" {one.context}" if one.context else "") for one in found)
@@ -74,14 +84,19 @@ class StoredText:
 
     def close(self) -> None:
         with self._lock:
+            self._is_closed = True
             if self._search:
                 self._search.close()
 
 
 class StoredResults:
-    """Texts that were too long for one result, by the client that received it and an id that no one can guess."""
+    """Texts that were too long for one result, by the client that received it and an id that no one can guess.
+
+    Threads share them.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()  # of the dictionary, which is never searched or summarized under it
         self._texts: dict[tuple[str, str], StoredText] = {}  # the oldest first
 
     def shorten(self, result: Result, client: str, budget: int = LONGEST_RESULT) -> Result:
@@ -128,8 +143,17 @@ class StoredResults:
     def _store(self, text: str, client: str, budget: int, stored: list[StoredText]) -> str:
         """Store a text; its summary."""
         id = f"{PREFIX}{secrets.token_hex(8)}"
-        one = self._texts[client, id] = StoredText(text)
+        one = StoredText(text)
         stored.append(one)
+        with self._lock:
+            self._texts[client, id] = one
+            gone = self._evict(client)
+        for each in gone:
+            each.close()
+        return one.summarize(id, budget)
+
+    def _evict(self, client: str) -> list[StoredText]:
+        """Remove the texts that are beyond the limits."""
         own = [key for key in self._texts if key[0] == client]
         gone = own[: max(0, len(own) - MOST_TEXTS)]
         total = sum(len(each.text) for each in self._texts.values())
@@ -137,14 +161,14 @@ class StoredResults:
             if total > MOST_CHARACTERS and key not in gone:
                 total -= len(self._texts[key].text)
                 gone.append(key)
-        for key in gone:
-            self._texts.pop(key).close()
-        return one.summarize(id, budget)
+        return [self._texts.pop(key) for key in gone]
 
     def _find(self, id: str, client: str) -> StoredText:
-        if (client, id) not in self._texts:
+        with self._lock:
+            stored = self._texts.get((client, id))
+        if stored is None:
             raise InputError(f"The result {id[:80]!r} is not stored. Call the tool again.")
-        return self._texts[client, id]
+        return stored
 
     def text(self, id: str, client: str) -> str:
         """The whole text of an id."""
