@@ -12,13 +12,13 @@ from shortlist.errors import InputError
 
 MOST_NAMED = 20  # keys that an error names
 
-_RANGE = re.compile(r"(line|row)s?\s+(\d+)(?:\s*-\s*(\d+))?")
+_RANGE = re.compile(r"(line|row)s?\s+(\d{1,12})(?:\s*-\s*(\d{1,12}))?")
 _STEP = re.compile(
-    r"""\.\.(?P<deep>[^.\[\]]+)            # every value of this name, at any depth
-    |\.?\*|\[\*\](?P<all>)                 # every value
-    |\[(?P<index>-?\d+)\]
-    |\[(?P<start>-?\d*):(?P<end>-?\d*)\]
-    |\[(?P<quote>["'])(?P<key>.*?)(?P=quote)\]
+    r"""\.\.(?P<deep>[^.\[\]*]+)           # every value of this name, at any depth
+    |\.?\*|\[\*\]                         # every value
+    |\[(?P<index>-?\d{1,12})\]
+    |\[(?P<start>(?:-?\d{1,12})?):(?P<end>(?:-?\d{1,12})?)\]
+    |\[(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]
     |\.?(?P<name>[^.\[\]*]+)""",
     re.VERBOSE,
 )
@@ -35,25 +35,44 @@ def parse_range(path: str) -> tuple[str, int, int] | None:
     return match[1], first, last
 
 
+def join_key(path: str, key: str) -> str:
+    """The path of what an object at a path has under a key."""
+    if re.fullmatch(r"[\w-]+", key):
+        return f"{path}.{key}" if path else key
+    return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+
+
 def take(data: Any, path: str) -> Any:
     """The value at a JSON path, or the list of values if the path has *, .. or a slice."""
-    values, is_list, rest, at = [data], False, path.strip().removeprefix("$"), "the top level"
+    values, is_list, at = [data], False, "the top level"
+    rest = re.sub(r"^\$(?=[.\[]|\Z)", "", path.strip())
     while rest:
         step = _STEP.match(rest)
+        try:
+            name = step and (_unquote(step["key"]) if step["key"] else step["name"])
+        except ValueError:  # a wrong escape sequence
+            step = None
         if step is None:
             raise InputError(f"{path!r} is not a JSON path, such as items[0:20].name or ..name.")
-        values = [found for value in values for found in _follow(value, step, is_list, at)]
-        name = step["name"] or step["key"] or step["deep"]
-        is_list = is_list or not (name or step["index"]) or bool(step["deep"])
+        values = [found for value in values for found in _follow(value, step, name, is_list, at)]
+        is_list = is_list or (name is None and step["index"] is None)
         at, rest = f"{path.strip()[: -len(rest)]}{step[0]}", rest[step.end() :]
     return values if is_list else values[0]
 
 
-def _follow(value: Any, step: re.Match[str], is_lenient: bool, at: str) -> Iterable[Any]:
+def _unquote(key: str) -> str:
+    """A key in quotes, with the escape sequences of JSON."""
+    if key[0] == "'":
+        quotes = {"\\'": "'", '"': '\\"'}
+        inner = re.sub(r'\\.|"', lambda match: quotes.get(match[0], match[0]), key[1:-1])
+        key = f'"{inner}"'
+    return str(json.loads(key, strict=False))
+
+
+def _follow(value: Any, step: re.Match[str], name: str | None, is_lenient: bool, at: str) -> Iterable[Any]:
     """The values that one step leads to. Among several values, those without it are left out."""
     if step["deep"]:
         return _find_all(value, step["deep"])
-    name = step["key"] or step["name"]
     if name is not None:
         if isinstance(value, Mapping) and name in value:
             return (value[name],)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import shortlist
 from shortlist.documents import Document
 from shortlist.index.corpus import Corpus
+from shortlist.mcp.large_results.json_paths import join_key
 
 LONGEST_PASSAGE = 800  # characters
 MOST_FOUND = 8
@@ -57,7 +57,7 @@ def split_data(value: Any, path: str = "", context: str = "") -> Iterator[FoundP
         return
     if isinstance(value, Mapping):
         context = f"{context} {_describe_record(value)}".strip()[-LONGEST_CONTEXT:]
-        entries = [(_join(path, key), f"{_to_json(key)}:", inner) for key, inner in value.items()]
+        entries = [(join_key(path, key), f"{_to_json(key)}:", inner) for key, inner in value.items()]
     else:
         entries = [(f"{path}[{number}]", "", inner) for number, inner in enumerate(value)]
     texts: list[str] = []
@@ -87,12 +87,6 @@ def _describe_record(value: Mapping[str, Any]) -> str:
     """The first short texts of a record, such as its name."""
     texts = [inner for inner in value.values() if isinstance(inner, str) and 0 < len(inner) <= LONGEST_NAME]
     return " ".join(texts[:MOST_NAMES])
-
-
-def _join(path: str, key: str) -> str:
-    if re.fullmatch(r"[\w-]+", key):
-        return f"{path}.{key}" if path else key
-    return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _to_json(value: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shortlist._text import count_of
+from shortlist.mcp.large_results.json_paths import join_key
 
 LONGEST_SHAPE = 1_000  # characters
 MOST_KEYS = 15  # of an object that are named
@@ -77,7 +78,8 @@ def describe(text: str, data: Any, table: TextTable | None) -> Shape:
     """The shape of a result in one line."""
     if data is not None:
         path = find_rows(data)[0]
-        shape = Shape(f"JSON: {_describe(data, LEVELS)}", f"{path}[0:20]" if path is not None else next(iter(data), ""))
+        example = f"{path}[0:20]" if path is not None else "".join(join_key("", key) for key in list(data)[:1])
+        shape = Shape(f"JSON: {_describe(data, LEVELS)}", example)
     elif table is not None:
         shape = Shape(f"A table of {count_of(len(table.rows), 'row')}: {', '.join(table.columns)}", "rows 1-20")
     else:
@@ -103,7 +105,7 @@ def find_rows(data: Any) -> tuple[str | None, list[Any]]:
     if not lists:
         return None, []
     key = max(lists, key=lambda key: len(lists[key]))
-    return (key if re.fullmatch(r"[\w-]+", key) else f"[{json.dumps(key)}]"), lists[key]
+    return join_key("", key), lists[key]
 
 
 def _describe(value: Any, levels: int) -> str:
