@@ -23,8 +23,8 @@ TEXTS = {
     "lines of JSON": ("\n".join(map(json.dumps, ROWS)), "JSON: [2 ×", "[0:20]"),
     "CSV": ('city,"rain, mm"\nGhent,3\n"Paris, F",4\n', "A table of 2 rows: city, rain, mm", "rows 1-20"),
     "Markdown table": ("| a | b |\n|---|---|\n| 1 | 2 |\n", "A table of 1 row: a, b", "rows 1-20"),
-    "Markdown": ("# Start\n\ntext\n\n## End\n", "6 lines. Headings: Start (line 1), End (line 5)", "lines 1-6"),
-    "page": ('- main\n  - heading "Prices" [level=1] [ref=e3]\n', 'Headings: "Prices" (line 2)', "lines 1-3"),
+    "Markdown": ("# Start\n\ntext\n\n## End\n", "5 lines. Headings: Start (line 1), End (line 5)", "lines 1-5"),
+    "page": ('- main\n  - heading "Prices" [level=1] [ref=e3]\n', 'Headings: "Prices" (line 2)', "lines 1-2"),
     "log": ("ok\nERROR no disk\nfine\nfailed twice", "4 lines. 2 lines with errors, the first is line 2", "lines 1-4"),
 }
 

@@ -13,6 +13,7 @@ from mcp_types import TextResourceContents
 from shortlist.errors import InputError
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.large_results import stored_results
+from shortlist.mcp.large_results.passages import split_text
 from shortlist.mcp.large_results.stored_results import (
     LONGEST_HEAD,
     LONGEST_PART,
@@ -38,7 +39,7 @@ def test_a_large_result_is_summarized_and_every_part_of_it_can_be_read(servers: 
         text = await agent.call("large")
         assert text.startswith(whole[:LONGEST_HEAD] + "…")
         assert len(text) < 3_000
-        assert f"All {len(whole):,} characters are stored. 30,001 lines." in text
+        assert f"All {len(whole):,} characters are stored. 30,000 lines." in text
         id = id_of(text)
         shown = ""
         offset: int | None = 0
@@ -119,6 +120,17 @@ def test_structured_content_is_stored_once() -> None:
     shown = results.shorten({"content": [], "structuredContent": rows}, "ada")
     assert "structuredContent" not in shown
     assert json.loads(results.text(id_of(shown["content"][0]["text"]), "ada")) == rows
+
+
+def test_the_description_and_the_passages_name_the_lines_that_are_read() -> None:
+    text = "one\x0ctwo\u2028three\r\n# Start\r\n" + "four\x85\n" * 300 + "an error\n\n"
+    stored = StoredText(text)
+    assert "304 lines. Headings: Start (line 2). 1 lines with errors, the first is line 303" in stored.summarize("", 99)
+    assert stored.take("lines 1-2") == "one\x0ctwo\u2028three\n# Start"
+    assert stored.take("line 303") == "an error"
+    for path, passage, _ in split_text(text):
+        assert stored.take(path).rstrip("\n") == passage.replace("\r", "")
+    assert StoredText("a,b\r\n1,2\r\n3,4\r\n").take("rows 2-2") == "a,b\n3,4"
 
 
 def test_texts_are_stored_for_one_client_and_within_limits() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +34,12 @@ def parse_range(path: str) -> tuple[str, int, int] | None:
     if not 1 <= first <= last:
         raise InputError(f"{path!r} is not a range. Numbers start at 1, such as {match[1]}s 1-20.")
     return match[1], first, last
+
+
+def split_lines(text: str, *, keepends: bool = False) -> list[str]:
+    """The lines that ranges count. `str.splitlines` also splits at form feeds and other characters."""
+    lines = io.StringIO(text)
+    return list(lines) if keepends else [line.removesuffix("\n").removesuffix("\r") for line in lines]
 
 
 def join_key(path: str, key: str) -> str:

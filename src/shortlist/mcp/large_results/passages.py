@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import shortlist
 from shortlist.documents import Document
 from shortlist.index.corpus import Corpus
-from shortlist.mcp.large_results.json_paths import join_key
+from shortlist.mcp.large_results.json_paths import join_key, split_lines
 
 LONGEST_PASSAGE = 800  # characters
 MOST_FOUND = 8
@@ -32,7 +32,7 @@ def split_text(text: str) -> Iterator[FoundPassage]:
     lines: list[str] = []
     size = at = 0
     number = 1  # of the first of these lines
-    for here, line in enumerate(text.splitlines(keepends=True), 1):
+    for here, line in enumerate(split_lines(text, keepends=True), 1):
         if lines and size + len(line) > LONGEST_PASSAGE:
             yield FoundPassage(f"lines {number}-{here - 1}", "".join(lines).rstrip("\n"))
             lines, size = [], 0

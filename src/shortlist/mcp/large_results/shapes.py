@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shortlist._text import count_of
-from shortlist.mcp.large_results.json_paths import join_key
+from shortlist.mcp.large_results.json_paths import join_key, split_lines
 
 LONGEST_SHAPE = 1_000  # characters
 MOST_KEYS = 15  # of an object that are named
@@ -22,7 +22,7 @@ LONGEST_ROW = 10_000  # characters of these lines
 LONGEST_INTRODUCTION = 1_000  # characters of text around JSON, of which there must be more
 
 # Markdown headings, and headings in the snapshots of browsers.
-_HEADING = re.compile(r"""^(?:\#{1,6} (.+)|[ \t]*(?:-[ ])?(?:uid=\S+ )?heading ("[^"\n]+").*)$""", re.MULTILINE)
+_HEADING = re.compile(r"""^(?:\#{1,6} (.+)|[ \t]*(?:-[ ])?(?:uid=\S+ )?heading ("[^"]+").*)$""")
 _ALARM = re.compile(r"\b(?:error|fatal|exception|panic|traceback|failed)\b", re.IGNORECASE)
 
 
@@ -44,7 +44,7 @@ def parse_data(text: str) -> Any:
     """The data of a text that is JSON, JSON after a short introduction, or lines of JSON; else None."""
     stripped = text.strip().removeprefix("```json").removesuffix("```").strip()
     with contextlib.suppress(ValueError, RecursionError):
-        lines = stripped.splitlines()
+        lines = split_lines(stripped)
         if len(lines) > 1 and all(isinstance(json.loads(line), dict) for line in lines[:3]):
             return [json.loads(line) for line in lines if line]
     with contextlib.suppress(ValueError, RecursionError):
@@ -58,7 +58,7 @@ def parse_data(text: str) -> Any:
 
 def parse_table(text: str) -> TextTable | None:
     """The rows of a text whose first lines have the same number of columns."""
-    lines = text.strip("\n").splitlines()
+    lines = split_lines(text.strip("\n"))
     first = lines[:TABLE_LINES]
     if any(len(line) > LONGEST_ROW for line in first):
         return None
@@ -83,15 +83,15 @@ def describe(text: str, data: Any, table: TextTable | None) -> Shape:
     elif table is not None:
         shape = Shape(f"A table of {count_of(len(table.rows), 'row')}: {', '.join(table.columns)}", "rows 1-20")
     else:
-        headings = [(match[1] or match[2], match.start()) for match in _HEADING.finditer(text)]
-        named = [f"{title} (line {text.count(chr(10), 0, at) + 1})" for title, at in headings[:MOST_HEADINGS]]
+        lines = split_lines(text)
+        headings = [(match[1] or match[2], at) for at, line in enumerate(lines, 1) if (match := _HEADING.match(line))]
+        named = [f"{title} (line {at})" for title, at in headings[:MOST_HEADINGS]]
         more = f" and {len(headings) - MOST_HEADINGS} more" if len(headings) > MOST_HEADINGS else ""
         parts = [f"Headings: {', '.join(named)}{more}"] if named else []
-        if alarms := [number for number, line in enumerate(text.splitlines(), 1) if _ALARM.search(line)]:
+        if alarms := [number for number, line in enumerate(lines, 1) if _ALARM.search(line)]:
             parts.append(f"{len(alarms):,} lines with errors, the first is line {alarms[0]:,}")
-        count = text.count("\n") + 1
-        parts.insert(0, f"{count:,} lines")
-        shape = Shape(". ".join(parts), f"lines 1-{min(count, 100)}")
+        parts.insert(0, count_of(len(lines), "line"))
+        shape = Shape(". ".join(parts), f"lines 1-{min(len(lines), 100)}")
     if len(shape.text) > LONGEST_SHAPE:
         shape = Shape(f"{shape.text[:LONGEST_SHAPE]}…", shape.example)
     return shape

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from shortlist.errors import InputError
-from shortlist.mcp.large_results.json_paths import parse_range, take
+from shortlist.mcp.large_results.json_paths import parse_range, split_lines, take
 from shortlist.mcp.large_results.passages import PassageSearch
 from shortlist.mcp.large_results.shapes import Shape, describe, find_rows, parse_data, parse_table
 
@@ -63,11 +63,11 @@ class StoredText:
             value = take(self.data, path)
             return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         unit, first, last = wanted
-        header, rows = "", self.text.splitlines()
+        header, rows = "", split_lines(self.text)
         if unit == "row" and self.data is not None:
             rows = [json.dumps(row, ensure_ascii=False) for row in find_rows(self.data)[1]]
         elif unit == "row" and (table := parse_table(self.text)):
-            header, rows = self.text.lstrip("\n").partition("\n")[0] + "\n", table.rows
+            header, rows = self.text.lstrip("\n").partition("\n")[0].removesuffix("\r") + "\n", table.rows
         if first > len(rows):
             raise InputError(f"There is no {unit} {first:,}: the result has {len(rows):,} {unit}s.")
         return header + "\n".join(rows[first - 1 : last])
