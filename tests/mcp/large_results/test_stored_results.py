@@ -18,6 +18,7 @@ from shortlist.mcp.large_results.stored_results import (
     LONGEST_HEAD,
     LONGEST_PART,
     LONGEST_RESULT,
+    MOST_SUMMARIZED,
     MOST_TEXTS,
     StoredResults,
     StoredText,
@@ -172,6 +173,41 @@ def test_a_text_that_was_removed_while_a_call_looked_for_it_is_not_searched() ->
     with pytest.raises(InputError, match="Call the tool again"):
         stored.find("text")
     assert stored._search is None
+
+
+def test_embedded_texts_are_stored_as_one_as_well() -> None:
+    results = StoredResults()
+    blocks = [{"type": "resource", "resource": {"uri": f"a:{number}", "text": "y" * 9_000}} for number in range(100)]
+    shown = results.shorten({"content": blocks}, "ada")["content"]
+    assert shown[:2] == blocks[:2]
+    assert len(shown) == 3
+    assert results.text(id_of(shown[2]["text"]), "ada").startswith("a:2\nyyy")
+
+
+def test_every_text_of_a_result_is_stored_however_many_there_are() -> None:
+    results = StoredResults()
+    results.shorten(large(), "ada")
+    blocks = [text_block(f"{number:15000}") for number in range(MOST_TEXTS + 5)]
+    shown = results.shorten({"content": blocks}, "ada")["content"]
+    shown += [text_block(results.text(id_of(shown[-1]["text"]), "ada"))]
+    ids = {id for block in shown for id in re.findall(r"with id '(result:\w+)'", block["text"])}
+    assert len(ids) == MOST_SUMMARIZED + 1
+    assert ids <= {id for _, id in results._texts}
+
+
+def test_the_client_that_stores_most_loses_its_oldest_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_results, "MOST_CHARACTERS", 5 * (LONGEST_RESULT + 1))
+
+    def store(client: str) -> str:
+        return id_of(results.shorten(large(), client)["content"][0]["text"])
+
+    results = StoredResults()
+    first = store("ada")
+    ids = [store("eve") for _ in range(MOST_TEXTS + 5)]
+    assert [id for _, id in results._texts] == [first, *ids[-4:]]
+    monkeypatch.setattr(stored_results, "MOST_TEXTS", 3)  # which makes room
+    last = store("eve")
+    assert [id for _, id in results._texts] == [first, *ids[-2:], last]
 
 
 def large() -> dict[str, Any]:

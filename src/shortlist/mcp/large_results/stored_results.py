@@ -6,6 +6,7 @@ import json
 import logging
 import secrets
 import threading
+from collections import Counter
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ LONGEST_RESULT = 20_000  # characters of text that a call may return, unless the
 LONGEST_HEAD, LONGEST_TAIL = 2_000, 400  # characters that are shown of a longer text; of JSON, only the head
 LONGEST_PART = 20_000  # characters that are read at a time
 MOST_TEXTS = 20  # that are stored for one client
+MOST_SUMMARIZED = MOST_TEXTS - 2  # of one result; the other texts are stored as one, and structured content is another
 MOST_CHARACTERS = 64_000_000  # that are stored for all clients
 PREFIX = "result:"
 
@@ -108,7 +110,8 @@ class StoredResults:
         sizes = {number: len(text) for number, block in enumerate(content) if isinstance(text := _text_of(block), str)}
         stored: list[StoredText] = []
         for number in sorted(sizes, key=lambda number: -sizes[number]):
-            if sum(sizes.values()) <= budget or sizes[number] <= budget // 2:
+            is_small = sizes[number] <= budget // 2
+            if is_small or sum(sizes.values()) <= budget or len(stored) == MOST_SUMMARIZED:
                 break
             summary = self._store(_text_of(content[number]), client, budget, stored)
             content[number], sizes[number] = _with_text(content[number], summary), len(summary)
@@ -127,14 +130,17 @@ class StoredResults:
         folded: list[str] = []
         left, place = budget, 0
         for block in content:
-            if block.get("type") != "text":
+            text = _text_of(block)
+            if not isinstance(text, str):
                 kept.append(block)
-            elif not folded and len(block["text"]) <= left:
-                left -= len(block["text"])
+            elif not folded and len(text) <= left:
+                left -= len(text)
                 kept.append(block)
             else:
                 place = place if folded else len(kept)
-                folded.append(block["text"])
+                folded.append(
+                    f"{block['resource'].get('uri', '')}\n{text}" if block.get("type") == "resource" else text
+                )
         if folded:
             text = self._store("\n\n".join(folded), client, budget, stored)
             kept.insert(place, {"type": "text", "text": text})
@@ -147,21 +153,25 @@ class StoredResults:
         stored.append(one)
         with self._lock:
             self._texts[client, id] = one
-            gone = self._evict(client)
+            gone = self._evict(client, stored)
         for each in gone:
             each.close()
         return one.summarize(id, budget)
 
-    def _evict(self, client: str) -> list[StoredText]:
-        """Remove the texts that are beyond the limits."""
+    def _evict(self, client: str, new: list[StoredText]) -> list[StoredText]:
+        """Remove what is beyond the limits: of the client, then of those that store most, but nothing that is new."""
         own = [key for key in self._texts if key[0] == client]
-        gone = own[: max(0, len(own) - MOST_TEXTS)]
-        total = sum(len(each.text) for each in self._texts.values())
-        for key in list(self._texts)[:-1]:
-            if total > MOST_CHARACTERS and key not in gone:
-                total -= len(self._texts[key].text)
-                gone.append(key)
-        return [self._texts.pop(key) for key in gone]
+        gone = [self._texts.pop(key) for key in own[: max(0, len(own) - MOST_TEXTS)]]
+        sizes: Counter[str] = Counter()
+        for (owner, _), each in self._texts.items():
+            sizes[owner] += len(each.text)
+        old = [key for key, each in self._texts.items() if each not in new]
+        while sizes.total() > MOST_CHARACTERS and old:
+            key = max(old, key=lambda key: sizes[key[0]])  # the oldest text of its client
+            old.remove(key)
+            gone.append(self._texts.pop(key))
+            sizes[key[0]] -= len(gone[-1].text)
+        return gone
 
     def _find(self, id: str, client: str) -> StoredText:
         with self._lock:
