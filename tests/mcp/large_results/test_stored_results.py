@@ -111,6 +111,15 @@ def test_many_small_texts_are_stored_as_one() -> None:
     assert results.text(id_of(shown[20]["text"]), "ada") == "\n\n".join(block["text"] for block in blocks[20:])
 
 
+def test_keys_and_values_with_lone_surrogates_can_be_sent() -> None:
+    results = StoredResults()
+    block = text_block(json.dumps({"\ud800": ["\udfff" * LONGEST_RESULT]}))
+    shown = results.shorten({"content": [block]}, "ada")["content"][0]["text"]
+    part = results.read(id_of(shown), 0, "ada", path="*[0]")["text"]
+    assert "{?: [1 × string]}" in shown
+    assert set(part) == set('["?')
+
+
 def test_structured_content_is_stored_once() -> None:
     results = StoredResults()
     rows = {"rows": [{"id": number, "city": f"City {number}"} for number in range(2_000)]}

@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cached_property
 from typing import Any
 
+from shortlist._text import clean
 from shortlist.errors import InputError
 from shortlist.mcp.large_results.json_paths import parse_range, split_lines, take
 from shortlist.mcp.large_results.passages import PassageSearch
@@ -156,7 +157,7 @@ class StoredResults:
             gone = self._evict(client, stored)
         for each in gone:
             each.close()
-        return one.summarize(id, budget)
+        return clean(one.summarize(id, budget))  # keys of JSON may have lone surrogates
 
     def _evict(self, client: str, new: list[StoredText]) -> list[StoredText]:
         """Remove what is beyond the limits: of the client, then of those that store most, but nothing that is new."""
@@ -191,9 +192,9 @@ class StoredResults:
         if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
             raise InputError(f"offset must be an integer of 0 or more, not {offset!r}.")
         if query:
-            found = stored.find(query)
+            found = clean(stored.find(query))
             return {"id": id, "kind": "result", "text": found or f"No passage matches {query[:80]!r}."}
-        text = stored.take(path) if path else stored.text
+        text = clean(stored.take(path)) if path else stored.text
         end = offset + LONGEST_PART
         more = {"next_offset": end} if end < len(text) else {}
         return {"id": id, "kind": "result", "text": text[offset:end]} | more
