@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring
+from shortlist.index.lexical.compiled_parts import CompiledParts
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
@@ -108,6 +114,47 @@ def test_many_queries_are_ranked_in_threads_as_each_is_alone(
         assert ours.covered_at(weighted, found.positions).tolist() == [
             *ours.covered_at(query.weights, found.positions).tolist()
         ]
+
+
+def rank_sixty_queries() -> list[list[int]]:
+    ours = Lexical([Part(build([Fields("lamp"), Fields("light")], plain))], plain)
+    many = [counted for _, counted in ours.find_all([analyze(plain, "lamp")] * 60)]
+    ours.rank_all(many, 1, None)
+    return [counted.ranked[2].positions.tolist() for counted in many if counted.ranked]
+
+
+def test_queries_are_ranked_with_the_threads_that_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, attempts = threading.Thread.start, itertools.count()
+
+    def start_one(thread: threading.Thread) -> None:
+        if next(attempts):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    assert rank_sixty_queries() == [[0]] * 60
+    assert next(attempts) == 2
+
+
+def test_an_error_in_one_thread_waits_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = CompiledParts._room
+    caller, ended = threading.current_thread(), []
+
+    @contextmanager
+    def fail_in_caller(parts: CompiledParts) -> Iterator[int]:
+        if threading.current_thread() is caller:
+            raise MemoryError
+        time.sleep(0.05)
+        with room(parts) as address:
+            yield address
+        ended.append(address)
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(CompiledParts, "_room", fail_in_caller)
+    with pytest.raises(MemoryError):
+        rank_sixty_queries()
+    assert len(ended) == 2
 
 
 def cut_in_two(passages: list[Fields], cut: int, dead: set[int]) -> list[Part]:

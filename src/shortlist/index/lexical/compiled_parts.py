@@ -7,7 +7,7 @@ import os
 import threading
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -149,9 +149,9 @@ class CompiledParts:
             shares.extend(own_shares)
             ends.append(len(weights))
         next_query, results = array("q", [0]), array("Q", bytes(8 * len(queries)))
-        permitted = None if allowed is None else at(allowed, np.bool_)
 
         def work() -> None:
+            permitted = None if allowed is None else at(allowed, np.bool_)  # in here, so that its memory stays
             with self._room() as room:
                 self._loops.rank_all(
                     self._pointers, _address(self._order), self._count, _address(spans), _address(weights),
@@ -160,14 +160,19 @@ class CompiledParts:
                 )  # fmt: skip
 
         threads = min(os.cpu_count() or 1, -(-len(queries) // QUERIES_FOR_EACH))
-        helpers = [threading.Thread(target=work) for _ in range(threads - 1)]
-        for helper in helpers:
-            helper.start()
-        work()
-        for helper in helpers:
-            helper.join()
-        found = np.empty(sum(kept), _SCORED)
-        self._loops.join_results(_address(results), _address(kept), len(kept), found.ctypes.data)
+        helpers: list[threading.Thread] = []
+        try:
+            with suppress(RuntimeError):  # the system permits no more threads
+                for _ in range(threads - 1):
+                    helper = threading.Thread(target=work)
+                    helper.start()
+                    helpers.append(helper)
+            work()
+        finally:  # after an error too: the results are in memory of C, which only `join_results` frees
+            for helper in helpers:
+                helper.join()
+            found = np.empty(sum(kept), _SCORED)
+            self._loops.join_results(_address(results), _address(kept), len(kept), found.ctypes.data)
         places, scores, shared = found["place"].copy(), found["score"].copy(), _shared(found)
         return [
             (Ranking(places[start:end], scores[start:end]), shared[start:end])
