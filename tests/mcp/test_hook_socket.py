@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sys
@@ -100,6 +101,44 @@ def test_the_socket_of_a_killed_gateway_is_passed_over_and_removed() -> None:
             return found
 
     assert asyncio.run(main()) == "lamp"
+
+
+def test_a_gateway_starts_beside_one_that_is_stopped() -> None:
+    async def main() -> None:
+        async with answer_hooks(lambda _: "lamp"):
+            (own,) = socket_folder().iterdir()
+            stopped = own.with_name(f"{own.name.partition('-')[0]}-0")
+            with contextlib.ExitStack() as stack:
+                listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+                listening.bind(str(stopped))
+                listening.listen(0)
+                for _ in range(2):  # more than its queue can have
+                    waiting = stack.enter_context(socket.socket(socket.AF_UNIX))
+                    waiting.setblocking(False)
+                    with contextlib.suppress(BlockingIOError):
+                        waiting.connect(str(stopped))
+                assert await asyncio.wait_for(asyncio.to_thread(hook_socket._make_path), 10)
+                assert stopped.exists()
+
+    asyncio.run(main())
+
+
+def test_the_probe_of_another_gateway_is_no_search() -> None:
+    searched: list[str] = []
+
+    def note(query: str) -> str:
+        searched.append(query)
+        return "lamp"
+
+    async def main() -> str | None:
+        async with answer_hooks(note):
+            (own,) = socket_folder().iterdir()
+            own.rename(own.with_name(f"{own.name.partition('-')[0]}-0"))
+            async with answer_hooks(lambda _: "another"):
+                return await asyncio.to_thread(ask_gateway, "")
+
+    assert asyncio.run(main()) == ""
+    assert not searched
 
 
 def test_a_process_is_recognized_as_the_user(monkeypatch: pytest.MonkeyPatch) -> None:

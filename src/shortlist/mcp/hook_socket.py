@@ -22,6 +22,7 @@ ANSWER_SECONDS = 0.4  # that the hook waits; then it searches itself
 LONGEST_ANSWER = 8_000  # bytes
 LONGEST_PATH = 100  # bytes, what every system permits
 MOST_GATEWAYS = 4  # of a project, that are asked
+PROBE_SECONDS = 0.1  # for each other gateway when one starts; a stopped process may never answer
 
 HAS_SOCKETS = sys.platform != "win32"
 
@@ -86,8 +87,9 @@ async def answer_hooks(find_hints: Callable[[str], str]) -> AsyncIterator[None]:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(Exception), contextlib.closing(writer):  # without an answer, the hook searches
             if _is_own(writer.get_extra_info("socket")):
-                query = await asyncio.wait_for(reader.readline(), ANSWER_SECONDS)
-                writer.write(b"=" + (await asyncio.to_thread(find_hints, query.decode().rstrip())).encode())
+                query = (await asyncio.wait_for(reader.readline(), ANSWER_SECONDS)).decode().rstrip()
+                hints = await asyncio.to_thread(find_hints, query) if query else ""  # a probe of another gateway
+                writer.write(b"=" + hints.encode())
                 await writer.drain()
 
     async with contextlib.AsyncExitStack() as stack:
@@ -110,6 +112,7 @@ def _make_path() -> Path | None:
     for other in _list_sockets():
         try:
             with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PROBE_SECONDS)
                 connection.connect(str(other))
         except ConnectionRefusedError:
             other.unlink(missing_ok=True)
