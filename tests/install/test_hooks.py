@@ -81,6 +81,20 @@ def test_the_hooks_and_comments_of_the_user_stay_and_secrets_are_hidden(places: 
     assert file.read_text() == OTHERS
 
 
+def test_a_byte_order_mark_and_windows_lines_stay(places: Places) -> None:
+    text = '\ufeff{\r\n  "model": "opus"\r\n}\r\n'
+    file = places.home / ".claude" / "settings.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(text.encode())
+    assert add("claude-code", places) == "added"
+    assert add("claude-code", places, ["/new/shortlist", "hook"]) == "updated"
+    written = file.read_bytes().decode()
+    assert written.startswith("\ufeff{\r\n")
+    assert written.count("\r\n") == written.count("\n") > 3
+    assert remove("claude-code", places) == "removed"
+    assert file.read_bytes().decode() == text
+
+
 def test_a_group_in_which_the_user_put_another_hook_beside_ours_stays(places: Places) -> None:
     group = {HOOKS: [{"type": "command", "command": "shortlist hook"}, {"type": "command", "command": "date"}]}
     text = json.dumps({HOOKS: {"UserPromptSubmit": [group]}})

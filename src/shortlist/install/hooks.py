@@ -80,8 +80,11 @@ class _HookFile:
         self._list = HOOKS, settings.event
         self._base = before if before and before.path == self.path else None
         self._before = self._base.before if self._base else read_text(self.path)
-        self._text = (self._base.after if self._base else self._before) or ""
-        self._groups = self._read(self._text)
+        text = (self._base.after if self._base else self._before) or ""
+        self._mark = MARK if text.startswith(MARK) else ""
+        self._newline = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
+        self._text = text.removeprefix(self._mark).replace(self._newline, "\n")
+        self._groups = self._find_groups()
 
     def find_ours(self) -> Iterator[tuple[int, Any]]:
         """The groups that have our hook and no other, with their places in the list."""
@@ -95,41 +98,37 @@ class _HookFile:
 
     def remove(self, at: int) -> None:
         self._edit(json_text.remove, [*self._groups[:at], *self._groups[at + 1 :]], at)
-        if not self._groups and not self._parse(self._text).get(HOOKS):
+        if not self._groups and not self._parse().get(HOOKS):
             self._text = json_text.drop(self._text, [HOOKS])
 
     def change(self) -> FileChange:
-        secrets = frozenset(find_secrets(self._parse(self._text)))
-        return FileChange(self.path, self._before, self._text, secrets | (self._base.secrets if self._base else set()))
+        secrets = frozenset(find_secrets(self._parse())) | (self._base.secrets if self._base else set())
+        return FileChange(self.path, self._before, self._mark + self._text.replace("\n", self._newline), secrets)
 
     def _edit(self, edit: Any, wanted: list[Any], argument: Any) -> None:
         """Edit the text, and check that it has the wanted list and otherwise the same data."""
-        data = self._parse(self._text)
+        data = self._parse()
         data[HOOKS] = {**data.get(HOOKS, {}), self._list[1]: wanted}
-        mark = MARK if self._text.startswith(MARK) else ""
-        newline = "\r\n" if 0 < self._text.count("\n") == self._text.count("\r\n") else "\n"
-        text = self._text.removeprefix(mark).replace(newline, "\n")
         try:
-            text = edit(text, self._list, argument)
+            self._text = edit(self._text, self._list, argument)
         except (ValueError, LookupError) as error:
             raise self._make_error(error) from None
-        self._text = mark + text.replace("\n", newline)
         data[HOOKS] = {name: groups for name, groups in data[HOOKS].items() if groups}
-        written = self._parse(self._text)
+        written = self._parse()
         if written | {HOOKS: written.get(HOOKS, {})} != data:
             raise self._make_error("its hooks are written in an unusual way")
         self._groups = wanted
 
-    def _read(self, text: str) -> list[Any]:
-        hooks = self._parse(text).get(HOOKS, {})
+    def _find_groups(self) -> list[Any]:
+        hooks = self._parse().get(HOOKS, {})
         groups = hooks.get(self._list[1], []) if isinstance(hooks, Mapping) else None
         if not isinstance(groups, list):
             raise SourceError(f"'{HOOKS}' in {self.path} is not as {self._list[1]} needs it. Fix the file first.")
         return groups
 
-    def _parse(self, text: str) -> dict[str, Any]:
+    def _parse(self) -> dict[str, Any]:
         try:
-            return json_text.read(text.removeprefix(MARK))
+            return json_text.read(self._text)
         except (ValueError, RecursionError) as error:
             raise SourceError(
                 f"{self.path} is not valid JSON: {error}. Nothing was changed; fix the file first."
