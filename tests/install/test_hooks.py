@@ -119,6 +119,23 @@ def test_settings_that_cannot_be_understood_are_refused(text: str, places: Place
     assert file.read_text() == text
 
 
+@pytest.mark.parametrize("text", ['{"hooks": null}', '{"hooks": []}', '{"hooks": {"UserPromptSubmit": null}}'])
+def test_settings_without_our_hook_need_no_change(text: str, places: Places) -> None:
+    file = write(places.home / ".claude" / "settings.json", text)
+    assert remove("claude-code", places) == "absent"
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("groups", ["[ /* empty */ ]", "[\n  // none\n  ]"])
+def test_the_comment_in_an_empty_list_and_other_empty_lists_stay(groups: str, places: Places) -> None:
+    text = f'{{"hooks": {{"Stop": [], "UserPromptSubmit": {groups}}}}}'
+    file = write(places.home / ".claude" / "settings.json", text)
+    assert add("claude-code", places) == "added"
+    assert groups[:-1].rstrip() in file.read_text()
+    assert remove("claude-code", places) == "removed"
+    assert file.read_text() == text
+
+
 def test_an_agent_whose_hooks_add_nothing_to_a_prompt_gets_none(places: Places) -> None:
     assert plan_hook(AGENTS["cursor"], places, WORDS) == ("none", None)
     plan = plan_install(AGENTS["cursor"], "user", places).with_hook(plan_hook(AGENTS["cursor"], places, WORDS))

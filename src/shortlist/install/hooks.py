@@ -48,6 +48,8 @@ def plan_hook(agent: Agent, places: Places, words: Sequence[str], before: FileCh
     if agent.name not in SETTINGS:
         return HookPlan("none")
     settings, file = SETTINGS[agent.name], _HookFile(agent, places, before)
+    if not file.is_usable:
+        raise SourceError(f"'{HOOKS}' in {file.path} is not as {settings.event} needs it. Fix the file first.")
     line = subprocess.list2cmdline(words) if places.platform == "win32" else shlex.join(words)
     wanted = {"type": "command", "command": line, "timeout": SECONDS * settings.second}
     found = list(file.find_ours())
@@ -84,7 +86,10 @@ class _HookFile:
         self._mark = MARK if text.startswith(MARK) else ""
         self._newline = "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"
         self._text = text.removeprefix(self._mark).replace(self._newline, "\n")
-        self._groups = self._find_groups()
+        hooks = self._parse().get(HOOKS, {})
+        groups = hooks.get(settings.event, []) if isinstance(hooks, Mapping) else None
+        self.is_usable = isinstance(groups, list)
+        self._groups: list[Any] = groups if isinstance(groups, list) else []
 
     def find_ours(self) -> Iterator[tuple[int, Any]]:
         """The groups that have our hook and no other, with their places in the list."""
@@ -113,18 +118,11 @@ class _HookFile:
             self._text = edit(self._text, self._list, argument)
         except (ValueError, LookupError) as error:
             raise self._make_error(error) from None
-        data[HOOKS] = {name: groups for name, groups in data[HOOKS].items() if groups}
         written = self._parse()
-        if written | {HOOKS: written.get(HOOKS, {})} != data:
+        written[HOOKS] = {self._list[1]: [], **written.get(HOOKS, {})}
+        if written != data:
             raise self._make_error("its hooks are written in an unusual way")
         self._groups = wanted
-
-    def _find_groups(self) -> list[Any]:
-        hooks = self._parse().get(HOOKS, {})
-        groups = hooks.get(self._list[1], []) if isinstance(hooks, Mapping) else None
-        if not isinstance(groups, list):
-            raise SourceError(f"'{HOOKS}' in {self.path} is not as {self._list[1]} needs it. Fix the file first.")
-        return groups
 
     def _parse(self) -> dict[str, Any]:
         try:

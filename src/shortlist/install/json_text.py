@@ -163,8 +163,10 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
         return put(text, path, [item])
     if not isinstance(value, list):
         raise ValueError(f"'{path[-1]}' is not a list")
-    items, _ = known.find_items(start)
+    items, end = known.find_items(start)
     if not items:
+        if text[start + 1 : end].strip():  # a comment
+            return f"{text[:end]}{json.dumps(item, ensure_ascii=False)}{text[end:]}"
         return put(text, path, [item])
     last = items[-1]
     if "\n" not in text[start : last.start]:
@@ -176,13 +178,15 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str], at: int) -> str:
-    """The text without an item of the list at a path of keys; without the list if it is the only one."""
+    """The text without an item of the list at a path of keys; without the list if nothing else is in it."""
     known = _Text(text)
     start, _ = known.find_value(path)
-    items, _ = known.find_items(start)
-    if len(items) == 1:
-        return drop(text, path)
+    items, end = known.find_items(start)
     item = items[at]
+    if len(items) == 1:
+        rest = item.end if item.comma is None else item.comma + 1
+        has_comment = (text[start + 1 : item.start] + text[rest:end]).strip()
+        return text[: item.start] + text[rest:] if has_comment else drop(text, path)
     if at == len(items) - 1 and item.comma is None and (comma := items[at - 1].comma) is not None:
         begin = len(text[: item.start].rstrip())
         return text[:comma] + text[comma + 1 : begin] + text[item.end :]
