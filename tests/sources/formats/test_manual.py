@@ -139,6 +139,30 @@ def test_a_file_that_is_only_named_like_a_page_is_text_or_skipped(tmp_path: Path
     assert reason(tmp_path, "a.1.gz", b"\x1f\x8bbroken").startswith("It is damaged: ")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Chapter one.\n'so he said\nand left\n",
+        ".SH NAME\nfoo - bar\n",
+        ".if t .TH A 1\n",
+        "'so it goes on\n" + "line\n" * 200_001,
+    ],
+)
+def test_text_without_the_title_of_a_page_is_indexed_as_it_is(tmp_path: Path, text: str) -> None:
+    (found,) = read(tmp_path, "chapter.1", text)
+    assert isinstance(found, Document)
+    assert found.content == text
+
+
+def test_a_file_that_only_names_another_page_is_skipped(tmp_path: Path) -> None:
+    assert not read(tmp_path, "link.3", '.\\" Moved\n.so man3/printf.3\n')
+
+
+def test_text_above_the_title_of_a_page_is_shown_first() -> None:
+    assert render_manual("Free to\ncopy.\n.nh\n.TH A 1\n.SH B\nText.").startswith("Free to copy.\n\nA(1)    A(1)\n")
+    assert render_manual("Free to\ncopy.\n.Dd May 1, 2026\n.Dt A 1\n").startswith("Free to copy.\n\nA(1)    A(1)")
+
+
 @pytest.mark.parametrize("page", [".de a\n.a\n.a\n..\n.a", ".de a\nx\n.a\n..\n.a"])
 def test_a_macro_that_calls_itself_ends(tmp_path: Path, page: str) -> None:
     assert "lines" in reason(tmp_path, "a.1", f".TH A 1\n.SH B\n{page}")

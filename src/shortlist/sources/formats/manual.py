@@ -27,6 +27,7 @@ from shortlist.sources.formats.roff import (
 
 _NAME = re.compile(r"\.(?:[1-9]\w{0,9}|man|mdoc|roff)(?:\.gz)?\Z", re.IGNORECASE)
 _GZIP = b"\x1f\x8b"
+_LINK = re.compile(r"(?:[.']\\\".*\n)*[.']so[ \t]+\S+\s*")
 _SUMMARY = re.compile(r"^NAME\n\s+(\S.{0,120})", re.MULTILINE)
 
 
@@ -36,14 +37,13 @@ def has_manual_name(path: PurePath) -> bool:
 
 
 def read_manual(read_plain: Callable[[File], Iterator[Document | Problem]], file: File) -> Iterator[Document | Problem]:
-    """A manual page; a file that is only named as one is plain text, or skipped if it is compressed."""
+    """A manual page; a file that is only named as one is plain text, or skipped if it is compressed or names a page."""
     data = file.read()
     source = _unpack(data)
-    if is_manual_source(source):
-        text = render_manual(source)
+    if text := render_manual(source) if is_manual_source(source) else "":
         summary = _SUMMARY.search(text)
         yield file.make_document("manual", summary[1] if summary else file.path.name, text)
-    elif not data.startswith(_GZIP):
+    elif not data.startswith(_GZIP) and not _LINK.fullmatch(source):
         yield from read_plain(file)
 
 
@@ -64,10 +64,14 @@ def render_manual(source: str) -> str:
     lines = iter(Expander(source))
     layout = Layout()
     for line in lines:
-        name, _ = split_request(line) or ("", "")
-        if name in ("Dd", "Dt"):
+        request = split_request(line)
+        if request is None:
+            layout.add(unescape(line))
+            continue
+        layout.blank()
+        if request[0] in ("Dd", "Dt"):
             render_mdoc(layout, line, lines)
-        elif name == "TH":
+        elif request[0] == "TH":
             _ManPage(layout, lines).render(line)
     layout.flush()
     shown = "\n".join(layout.lines).strip("\n").replace("\xa0", " ")

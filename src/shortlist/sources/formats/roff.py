@@ -48,8 +48,8 @@ _CHARACTERS: Mapping[str, str] = json.loads(Path(__file__).with_name("roff_chara
 
 
 def is_manual_source(text: str) -> bool:
-    """Whether a text is written with the macros of manual pages."""
-    return bool(re.search(r"^[.']\s*(?:TH|SH|Dt|Sh|so)\s", text[:50_000], re.MULTILINE))
+    """Whether a text has the title line of a manual page."""
+    return bool(re.search(r"^[.'][ \t]*(?:TH|Dt)[ \t]", text[:50_000], re.MULTILINE))
 
 
 def split_request(line: str) -> tuple[str, str] | None:
