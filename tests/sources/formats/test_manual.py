@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import Document
+from shortlist import Document, SourceError
 from shortlist.answer.extractive.units.splitting import split_units
+from shortlist.sources.formats import roff
 from shortlist.sources.formats.manual import render_manual
 from tests.sources.samples import read, reason
 
@@ -166,3 +167,28 @@ def test_text_above_the_title_of_a_page_is_shown_first() -> None:
 @pytest.mark.parametrize("page", [".de a\n.a\n.a\n..\n.a", ".de a\nx\n.a\n..\n.a"])
 def test_a_macro_that_calls_itself_ends(tmp_path: Path, page: str) -> None:
     assert "lines" in reason(tmp_path, "a.1", f".TH A 1\n.SH B\n{page}")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        ".de a\n.a \\$1\\$1\n..\n.a word",
+        ".de a\n.a \\$* \\$*\n..\n.a word",
+        ".ds x " + "y" * 1000 + "\n" + "\\*x" * 200,
+        ".de a\n" + ("b" * 1000 + "\n") * 200 + "..\n.a",
+        ".if n " * 1000,
+    ],
+)
+def test_a_page_that_expands_to_too_many_characters_is_refused(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roff, "MAX_EXPANDED", 100_000)
+    with pytest.raises(SourceError, match="100,000 characters"):
+        render(page)
+
+
+@pytest.mark.parametrize("opening", ["\\[", "\\*[", "\\f[", "\\h'", "\\o'a", "\\s'"])
+def test_an_escape_without_a_near_end_leaves_the_text(opening: str) -> None:
+    assert len(render(f"{opening}{'a ' * 300}]'").split()) >= 299
+
+
+def test_lines_are_glued_up_to_a_length() -> None:
+    assert [len(word) for word in render(("a" * 6000 + "\\c\n") * 3).split()] == [12_000, 6000]

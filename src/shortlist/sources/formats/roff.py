@@ -14,7 +14,8 @@ from shortlist.errors import SourceError
 from shortlist.sources.formats.markup import render_table
 
 MAX_LINES = 200_000  # of a page whose macros are expanded: they may call each other
-MAX_LINE = 10_000  # characters of a line of a macro, and of a string
+MAX_LINE = 10_000  # characters of a string, and of lines that are glued to one
+MAX_EXPANDED = 20_000_000  # characters that macros, strings and conditions add to a page
 MAX_NESTED = 1000  # conditions with an else
 WIDTH = 78
 STEP = 7  # columns of an indentation
@@ -25,7 +26,7 @@ FONTS: Mapping[str, str] = {
     **dict.fromkeys(("BR", "BI", "IR", "IB", "RI", "RB"), ""),
 }
 
-_NAME = r"(?:\((..)|\[([^]]*)\]|(.))"
+_NAME = r"(?:\((..)|\[([^]]{0,100})\]|(.))"  # without limits, a line of opening brackets takes quadratic time
 _REQUEST = re.compile(r"[.'][ \t]*([^\s\\]*)[ \t]*(.*)")
 _COMMENT = re.compile(r"(\\[^\"#])|\\[\"#].*")
 _VARIABLE = re.compile(rf"\\([*n])[+-]?{_NAME}")
@@ -33,11 +34,11 @@ _PARAMETER = re.compile(r"\\\$([1-9*@])")
 _CONDITION = re.compile(r"(!?)\s*(?:'([^']*)'([^']*)'|(-?\d+)(?:([<>=]=?)(-?\d+))?|[dr]\s*\S+|([a-z]))\s*(.*)")
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)(?:"|$)|((?:\\.|[^\s\\"])(?:\\.|[^\s\\])*)')
 _ESCAPE = re.compile(
-    rf"""\\(?:s[+-]?(?:\d{{1,2}}|'[^']*'|\[[^]]*\]|\(..)  # the size of letters
+    rf"""\\(?:s[+-]?(?:\d{{1,2}}|'[^']{{0,100}}'|\[[^]]{{0,100}}\]|\(..)  # the size of letters
     |[fFmMgkVY]{_NAME}  # fonts, colors
-    |(?P<motion>[hvwbDlLRSXxZABH])'(?P<moved>[^']*)'
-    |N'(?P<code>\d{{1,5}})'|o'(?P<over>.)[^']*'
-    |\((?P<pair>..)|\[(?P<name>[^]]*)\]
+    |(?P<motion>[hvwbDlLRSXxZABH])'(?P<moved>[^']{{0,200}})'
+    |N'(?P<code>\d{{1,5}})'|o'(?P<over>.)[^']{{0,100}}'
+    |\((?P<pair>..)|\[(?P<name>[^]]{{0,100}})\]
     |(?P<one>.)|$)""",
     re.VERBOSE,
 )
@@ -98,6 +99,7 @@ class Expander:
         self._macros: dict[str, list[str]] = {}
         self._values: dict[str, str] = {"lq": "“", "rq": "”", "R": "®", "Tm": "™", "n.g": "1"}
         self._else: list[bool] = []
+        self._expanded = 0  # characters
 
     def __iter__(self) -> Iterator[str]:
         count = 0
@@ -112,7 +114,14 @@ class Expander:
     def _show_variable(self, match: re.Match[str]) -> str:
         kind, *names = match.groups()
         name = next(name for name in names if name is not None)
-        return self._values.get(name, "") if kind == "*" else self._values.get(f"n{name}", "0")
+        return self._count(self._values.get(name, "") if kind == "*" else self._values.get(f"n{name}", "0"))
+
+    def _count(self, text: str) -> str:
+        """The same text; a page that expands to too many characters is refused."""
+        self._expanded += len(text)
+        if self._expanded > MAX_EXPANDED:
+            raise SourceError(f"Its macros expand to more than {MAX_EXPANDED:,} characters.")
+        return text
 
     def _execute(self, name: str, rest: str) -> bool:
         """Carry out a request of the language itself; False for what is left to the macros."""
@@ -145,7 +154,7 @@ class Expander:
     def _take(self, body: str, is_wanted: bool) -> None:
         """Read what a condition applies to, or skip it: the rest of its line, or lines in braces."""
         if is_wanted:
-            self._lines.appendleft(body.lstrip().removeprefix("\\{").lstrip() or ".")
+            self._lines.appendleft(self._count(body).lstrip().removeprefix("\\{").lstrip() or ".")
             return
         depth = body.count("\\{") - body.count("\\}")
         while depth > 0 and self._lines:
@@ -164,12 +173,12 @@ class Expander:
     def _call(self, body: list[str], arguments: list[str]) -> None:
         def fill(match: re.Match[str]) -> str:
             if match[1] in "*@":
-                return " ".join(arguments)
-            return arguments[int(match[1]) - 1] if int(match[1]) <= len(arguments) else ""
+                return self._count(" ".join(arguments))
+            return self._count(arguments[int(match[1]) - 1]) if int(match[1]) <= len(arguments) else ""
 
         if len(self._lines) + len(body) > MAX_LINES:
             raise SourceError(f"Its macros expand to more than {MAX_LINES:,} lines.")
-        self._lines.extendleft(_PARAMETER.sub(fill, line)[:MAX_LINE] for line in reversed(body))
+        self._lines.extendleft(self._count(_PARAMETER.sub(fill, line)) for line in reversed(body))
 
 
 def _evaluate(text: str) -> tuple[bool, str]:
@@ -209,10 +218,8 @@ class Layout:
             self.lines.append((" " * self.indent + text.expandtabs()).rstrip())
         elif not text.strip():
             self.blank()
-        elif self.is_glued and self._words:
-            self._words[-1] += text
-        elif self.is_glued and self.lines:
-            self.lines[-1] += text
+        elif self.is_glued and (last := self._words or self.lines) and len(last[-1]) < MAX_LINE:
+            last[-1] += text
         else:
             if text[0] == " ":
                 self.flush()
