@@ -22,7 +22,9 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 def ask_while_answering(find_hints: Callable[[str], str], query: str = "light") -> str | None:
     async def main() -> str | None:
         async with answer_hooks(find_hints):
-            return await asyncio.to_thread(ask_gateway, query)
+            found = await asyncio.to_thread(ask_gateway, query)
+            await asyncio.sleep(0.05)  # else the loop may end before it has closed the connection
+            return found
 
     return asyncio.run(main())
 
