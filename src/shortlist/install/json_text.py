@@ -173,8 +173,9 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
         return f"{text[: last.end]}, {json.dumps(item, ensure_ascii=False)}{text[last.end :]}"
     own = known.find_indentation(items[0].start)
     shown = f"\n{own}{known.render(item, own)}"
-    at = last.end if last.comma is None else last.comma + 1
-    return f"{text[: last.end]},{shown}{text[at:]}"
+    if last.comma is None:
+        return f"{text[: last.end]},{shown}{text[last.end :]}"
+    return f"{text[: last.comma + 1]}{shown},{text[last.comma + 1 :]}"
 
 
 def remove(text: str, path: Sequence[str], at: int) -> str:
