@@ -23,7 +23,9 @@ from shortlist.mcp.agent_server import AgentActions, make_server
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
-from shortlist.mcp.skill_resources import EXTENSION, MOST_FILES
+from shortlist.mcp.skill_resources import EXTENSION, MOST_FILES, SkillResources
+from shortlist.retrieval.disclose import disclose, read_hit
+from shortlist.safety.principals import Grants, Principal, current_principal
 from tests.mcp.conftest import WAIT_SECONDS, Agent, with_agent
 
 PNG = b"\x89PNG\r\n\x1a\n\xff"
@@ -334,3 +336,32 @@ def test_the_client_of_fastmcp_lists_and_verifies_the_skills(place: Path) -> Non
             assert await client.get_skill("skill://skill-7/SKILL.md") in skills
 
     asyncio.run(main())
+
+
+def test_the_files_of_a_hidden_skill_in_the_folder_of_another_are_not_shown(place: Path) -> None:
+    outer = write_skill(place / "outer", "outer")
+    for name, access in (("shown", "staff"), ("secret", "hr")):
+        write_skill(outer / name, name, f"description: About {name}.\naccess: {access}")
+    os.symlink(outer / "secret" / "SKILL.md", outer / "link.md")
+    with_servers = Gateway(GatewayConfig(has_servers=False))
+    resources = SkillResources(collection := Collection(with_servers, StoredCorpora()))
+    found = {}
+    for group in ("staff", "hr"):
+        principal = Principal("ada", frozenset({group}), Grants({"skills": {"read": ["staff", "hr"]}}))
+        token = current_principal.set(principal)
+        try:
+            entry = resources.get("skill://outer/SKILL.md")
+            (bundled,) = disclose(read_hit(collection.skills(), "outer"), "bundled")
+            folders = {one.name for one in resources.read_folder("skill://outer")}
+            found[group] = {one["uri"].removeprefix("skill://outer/") for one in entry["resources"]}, folders
+            assert bundled.files == ()
+            if group == "staff":
+                with pytest.raises(InputError, match="not a file"):
+                    resources.read("skill://outer/secret/SKILL.md")
+        finally:
+            current_principal.reset(token)
+    collection.close()
+    assert found == {
+        "staff": ({"SKILL.md", "shown/SKILL.md"}, {"SKILL.md", "shown"}),
+        "hr": ({"SKILL.md", "link.md", "secret/SKILL.md"}, {"SKILL.md", "link.md", "secret"}),
+    }

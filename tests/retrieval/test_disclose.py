@@ -25,6 +25,7 @@ from shortlist import (
     select,
     unregister,
 )
+from shortlist.safety.principals import Principal, current_principal
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 
@@ -368,6 +369,18 @@ def test_e5_the_folders_that_a_corpus_is_registered_with_may_be_read(tmp_path: P
     unregister("shop")
     (shown,) = disclose(search("shop", "money", "lexical"), "body", roots=())
     assert (shown.body, "outside" in shown.note) == ("Give money back.", True)
+
+
+@pytest.mark.parametrize(("is_operator", "body"), [(True, "How to refund."), (False, "Give money back.")])
+def test_a_user_of_a_service_cannot_read_files_that_metadata_name(tmp_path: Path, is_operator: bool, body: str) -> None:
+    (tmp_path / "refund.md").write_text("How to refund.", encoding="utf-8")
+    corpus = corpus_of(Document("t", "refund", "Give money back.", metadata={"path": "refund.md"}))
+    token = current_principal.set(Principal("ada", is_operator=is_operator))
+    try:
+        (shown,) = disclose(search(corpus, "money", "lexical"), "body", roots=[tmp_path])
+    finally:
+        current_principal.reset(token)
+    assert (shown.body, bool(shown.note)) == (body, not is_operator)
 
 
 def test_e5_a_document_cannot_open_a_folder_by_its_own_source(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import json
 import mimetypes
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b, sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -23,8 +23,9 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
+from shortlist.safety.principals import sees_all
 from shortlist.sources.reports import split_front_matter
-from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending
+from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, is_of_inner_skill
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
@@ -105,7 +106,7 @@ class SkillResources:
     ) -> types.TextResourceContents | types.BlobResourceContents:
         """A file of a skill, as it is now. Its SKILL.md counts as use of the skill."""
         entry, name = self.find(uri)
-        files = _list_contents(entry.folder).files
+        files = self._list_contents(entry).files
         if name not in files:
             raise InputError(f"{uri[:200]} is not a file of the skill {entry.path}.{did_you_mean(name, files)}")
         data, kind = files[name].read_bytes(), guess_type(name)
@@ -125,7 +126,7 @@ class SkillResources:
         entry, name = self.find(uri)
         if name != FILE:
             raise InputError(f"{uri[:200]} is not the {FILE} of a skill. Use {entry.uri()}.")
-        return _describe(entry)
+        return _describe(entry, self._list_contents(entry))
 
     def page(self, start: int) -> tuple[list[dict[str, Any]], int | None]:
         """The entries of a page of the skills, without those that break a rule, and where the next page starts."""
@@ -133,7 +134,7 @@ class SkillResources:
         described = []
         for entry in entries[start : start + PAGE]:
             try:
-                described.append(_describe(entry))
+                described.append(_describe(entry, self._list_contents(entry)))
             except (InputError, OSError):  # `get` has the reason
                 continue
         return described, start + PAGE if start + PAGE < len(entries) else None
@@ -141,7 +142,7 @@ class SkillResources:
     def read_folder(self, uri: str) -> list[types.Resource]:
         """The files and folders that are directly in a folder of a skill."""
         entry, name = self.find(uri)
-        found = _list_contents(entry.folder)
+        found = self._list_contents(entry)
         if name not in found.folders:
             raise InputError(f"{uri[:200]} is not a folder of the skill {entry.path}.")
         files = [
@@ -157,6 +158,13 @@ class SkillResources:
             if str(PurePosixPath(one).parent) == name
         ]
         return files + folders
+
+    def _list_contents(self, entry: SkillEntry) -> SkillContents:
+        """What is served of a skill to the current caller."""
+        if sees_all(SKILLS):
+            return _list_contents(entry.folder)
+        seen = {Path(document.source).parent for document in self._collection.skills().browse()[0]}
+        return _list_contents(entry.folder, lambda path: is_of_inner_skill(path, entry.folder, seen))
 
     def add_to(self, server: Server[Any]) -> None:
         """Declare the extension, and answer its methods."""
@@ -220,17 +228,18 @@ def _name_all(documents: Iterable[Document]) -> Iterable[SkillEntry]:
         yield SkillEntry(path, document)
 
 
-def _list_contents(folder: Path) -> SkillContents:
+def _list_contents(folder: Path, is_hidden: Callable[[Path], bool] = lambda _: False) -> SkillContents:
     """What is served of a skill: no hidden files, which often contain secrets, and no links that leave the folder."""
     found, size = SkillContents({}, {"."}), 0
     limits = f"{MOST_FILES} files, {MOST_BYTES >> 20} MiB"
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in IGNORED_FOLDERS)
+        folders[:] = [name for name in folders if not is_hidden(Path(place, name))]
         inside = PurePosixPath(Path(place).relative_to(folder).as_posix())
         found.folders.update(str(inside / name) for name in folders if not Path(place, name).is_symlink())
         for name in sorted(names):
             file = Path(os.path.realpath(Path(place, name)))
-            if not file.is_relative_to(folder) or not file.is_file():
+            if not file.is_relative_to(folder) or not file.is_file() or is_hidden(file):
                 continue
             if any(part.startswith(".") for part in (name, *file.relative_to(folder).parts)):
                 continue
@@ -241,9 +250,9 @@ def _list_contents(folder: Path) -> SkillContents:
     return found
 
 
-def _describe(entry: SkillEntry) -> dict[str, Any]:
+def _describe(entry: SkillEntry, contents: SkillContents) -> dict[str, Any]:
     """The entry of a skill, from its files as they are now."""
-    files = {name: path.read_bytes() for name, path in _list_contents(entry.folder).files.items()}
+    files = {name: path.read_bytes() for name, path in contents.files.items()}
     if FILE not in files:
         raise InputError(f"{entry.uri()} is not served as a skill: its {FILE} is gone or outside of its folder.")
     _check(entry, files[FILE].decode(errors="replace"))

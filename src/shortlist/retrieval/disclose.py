@@ -16,10 +16,18 @@ from shortlist.index.corpus import Corpus
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Loader, Selection
 from shortlist.retrieval.options import check_level
+from shortlist.safety.principals import follows_paths, sees_all
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.skills import FILE as SKILL
-from shortlist.sources.skills import USUAL_PLACES, describe_origin, holds_home, read_skill_file, usual_roots
+from shortlist.sources.skills import (
+    USUAL_PLACES,
+    describe_origin,
+    holds_home,
+    is_of_inner_skill,
+    read_skill_file,
+    usual_roots,
+)
 
 MAX_FILES = 200
 LONGEST_LINE = 160  # characters of a description
@@ -46,8 +54,9 @@ def disclose(
     The body of a file is its current text, or the indexed copy if it is gone. Other documents return their payload, the
     file named by `skill_path` or `path` in their metadata, or the indexed text. Such a file, and any file of a corpus
     that this user did not create, is only read inside the folders that the corpus is registered with and inside `roots`
-    (default: the current project). `note` explains when the indexed text is returned instead. `loader(metadata)` may
-    return the body itself, or None for the default.
+    (default: the current project). For a user of a service with rules of access, no file that metadata name is read.
+    `note` explains when the indexed text is returned instead. `loader(metadata)` may return the body itself, or None
+    for the default.
     """
     check_level(level)
     if isinstance(roots, str | Path):
@@ -86,7 +95,7 @@ def _disclose(hit: Hit, level: Level, loader: Loader | None, roots: Sequence[str
         **{name: getattr(hit, name) for name in _OF_THE_HIT},
         level=level,
         body=body.text,
-        files=_files_beside(body.skill) if level == "bundled" and body.skill else (),
+        files=_files_beside(body.skill, hit.corpus) if level == "bundled" and body.skill else (),
         stale=bool(body.note),
         note=body.note,
         description=describe_in_one_line(hit),
@@ -143,6 +152,8 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
         return _Body(text)
     field, pointer = given[0]
     try:
+        if not follows_paths():
+            raise ValueError("The service reads no files that documents name.")
         file = _follow(pointer, [*_registered_folders(hit.corpus), *_given_folders(roots)])
         return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL else None)
     except (OSError, ValueError, SourceError) as error:
@@ -220,11 +231,13 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def _files_beside(own: Path) -> tuple[str, ...]:
-    """The other files in the folder of a skill, as relative paths."""
+def _files_beside(own: Path, corpus: str) -> tuple[str, ...]:
+    """The other files in the folder of a skill, as relative paths; not those of skills that may be hidden."""
     try:
         found = sorted(path for path in own.parent.rglob("*") if path.is_file() and path != own)
         found = [path for path in found if path.resolve().is_relative_to(own.parent.resolve())]
+        if not sees_all(corpus):
+            found = [path for path in found if not is_of_inner_skill(path.resolve(), own.parent.resolve())]
     except (OSError, ValueError):
         return ()
     return tuple(path.relative_to(own.parent).as_posix() for path in found[:MAX_FILES])

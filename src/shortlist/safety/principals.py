@@ -91,6 +91,18 @@ def require(corpus: str) -> None:
         caller.require(corpus)
 
 
+def follows_paths() -> bool:
+    """Whether files may be read that the metadata of a document name, which anyone with `write` can choose."""
+    caller = current_principal.get()
+    return caller is None or caller.is_operator
+
+
+def sees_all(corpus: str) -> bool:
+    """Whether nothing of a corpus is hidden from the current caller."""
+    caller = current_principal.get()
+    return caller is None or caller.sees_all(corpus)
+
+
 def may_read(corpus: str) -> bool:
     """Whether the current caller may read a corpus."""
     caller = current_principal.get()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +72,12 @@ def _is_own(path: Path) -> bool:
 def holds_home(folder: Path) -> bool:
     """Whether a folder is the home directory or a parent of it, so that it is no limit for links."""
     return Path.home().resolve().is_relative_to(folder.resolve())
+
+
+def is_of_inner_skill(path: Path, outer: Path, known: Collection[Path] = ()) -> bool:
+    """Whether a path in the folder of a skill is in that of another skill, other than the known folders."""
+    inner = [place for place in (path, *path.parents) if outer in place.parents]
+    return any(place not in known and os.path.lexists(place / FILE) for place in inner)
 
 
 def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
