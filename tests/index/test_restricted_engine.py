@@ -16,7 +16,7 @@ from shortlist.eval.cases import Case
 from shortlist.eval.explain import explain
 from shortlist.eval.lint import lint_corpus
 from shortlist.eval.retrieval import evaluate_discovery
-from shortlist.index.engine import Viewer
+from shortlist.index.engine import MISSING, Viewer
 from shortlist.index.storage.database import Store
 from shortlist.retrieval.disclose import read_hit
 from tests.index.engines.conftest import teas
@@ -152,7 +152,12 @@ def test_a_hidden_document_is_as_unknown_as_one_that_never_was(folders: tuple[Pa
 
 def test_a_reader_follows_changes_and_cannot_make_any(tmp_path: Path) -> None:
     with shortlist.create_corpus("tea", path=tmp_path / "tea", embedder="light") as corpus:
-        corpus.add([Document(id, id, "kettle", metadata={"access": of}) for id, of in (("a", "staff"), ("b", "hr"))])
+        corpus.add(
+            [
+                Document(id, id, "kettle", metadata={"access": of})
+                for id, of in (("a", "staff"), ("b", "hr"), ("n", None))
+            ]
+        )
         staff, both = corpus.for_groups(["staff"]), corpus.for_groups(["staff", "hr"])
         assert (staff.ids(), both.ids(), corpus.for_groups([]).ids()) == (["a"], ["a", "b"], [])
         assert corpus.for_groups(["staff"]) is staff
@@ -169,7 +174,7 @@ def test_a_reader_follows_changes_and_cannot_make_any(tmp_path: Path) -> None:
 def test_rules_hide_documents_by_their_ids(tmp_path: Path) -> None:
     with shortlist.create_corpus("tea", path=tmp_path / "tea", embedder="none") as corpus:
         corpus.add([Document(id, id, "kettle") for id in ("hr/pay.md", "hr/board/plan.md#1", "news.md")], False)
-        rules = {"hr/*": ["hr"], "hr/board/*": ["board"]}
+        rules = [("hr/*", ["hr"]), ("hr/board/plan.md", ["board"]), ("hr/board/*", ["hr", "staff"])]
         seen = {groups: corpus.for_groups(groups.split(), rules=rules).ids() for groups in ("staff", "hr", "hr board")}
         assert seen == {"staff": ["news.md"], "hr": ["hr/pay.md", "news.md"], "hr board": corpus.ids()}
 
@@ -196,12 +201,12 @@ def test_a_calibrated_threshold_is_not_that_of_a_reader(tmp_path: Path) -> None:
         assert corpus.for_groups(["staff"], sees_all=True).threshold("auto").value == 0.9
 
 
-@pytest.mark.parametrize("access", [None, "staff", ["hr", "staff"]])
+@pytest.mark.parametrize("access", [MISSING, "staff", ["hr", "staff"]])
 def test_a_document_is_seen_without_access_or_with_one_of_its_groups(access: Any) -> None:
     assert Viewer(frozenset({"staff"})).sees(access)
 
 
-@pytest.mark.parametrize("access", ["", "hr", [], ["hr"], [["staff"]], {"staff": 1}, 0, True, "staff,hr"])
+@pytest.mark.parametrize("access", ["", "hr", [], ["hr"], [["staff"]], {"staff": 1}, 0, True, "staff,hr", None])
 def test_unreadable_access_hides_a_document(access: Any) -> None:
     assert not Viewer(frozenset({"staff"})).sees(access)
 

@@ -7,6 +7,7 @@ import logging
 import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -351,3 +352,20 @@ def test_pages_of_every_kind_are_kept_up_to_date(tmp_path: Path) -> None:
     corpus = build(source, in_memory=True, embedder="none")
     assert corpus.changes == Changes(added=4)
     assert corpus.sync(source) == Changes(unchanged=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "access"),
+    [
+        ("---\naccess: [hr]\n---\n# Pay\n", ["hr"]),
+        ("---\r\naccess: hr\r\n---\r\nPay", "hr"),
+        ("---\naccess: hr\na: [\n---\nPay", []),
+        ("---\ntitle: access\n---\nPay", "everyone"),
+        ("Pay\n---\naccess: hr\n---\n", "everyone"),
+        ("---\naccess: hr\n", "everyone"),
+    ],
+)
+def test_the_front_matter_of_markdown_names_who_may_see_it(tmp_path: Path, text: str, access: Any) -> None:
+    (found,) = read(tmp_path, "a.md", text)
+    assert isinstance(found, Document)
+    assert found.metadata.get("access", "everyone") == access

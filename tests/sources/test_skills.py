@@ -254,3 +254,10 @@ def test_skills_of_installed_packages_are_not_those_of_the_project(tmp_path: Pat
     skill(tmp_path, "node_modules/tool/skills/a", front("a"))
     skill(tmp_path, ".claude/skills/b", front("b"))
     assert [item.id for item in CorpusSource.from_skills(tmp_path)] == ["b"]
+
+
+def test_the_access_of_a_skill_may_be_in_the_metadata_of_its_front_matter(tmp_path: Path) -> None:
+    skill(tmp_path, "pay", "---\nname: pay\ndescription: Pay.\nmetadata: {access: hr}\n---\n")
+    (found,) = CorpusSource.from_skills(tmp_path)
+    assert isinstance(found, Document)
+    assert found.metadata["access"] == "hr"

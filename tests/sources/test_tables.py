@@ -325,3 +325,12 @@ def test_a_file_with_too_many_rows_is_reported_and_the_first_ones_go_in(
     problems = [item.reason for item in found if isinstance(item, Problem)]
     assert len(found) - len(problems) == rows
     assert [f"more than {most} rows" in problem for problem in problems] == [True] * (rows < 3)
+
+
+def test_the_field_access_of_a_row_is_who_may_see_it(tmp_path: Path) -> None:
+    lines = [{"a": 1, "access": ["hr"]}, {"a": 2, "access": None}, {"a": 3}]
+    for name, data in (("a.jsonl", "\n".join(map(json.dumps, lines))), ("a.json", json.dumps(lines))):
+        rows = [item.metadata for item in read(tmp_path, name, data) if isinstance(item, Document)]
+        assert [row.get("access", "everyone") for row in rows] == [["hr"], None, "everyone"]
+    rows = [item.metadata for item in read(tmp_path, "a.csv", "a,access\n1,hr\n2,\n3\n") if isinstance(item, Document)]
+    assert [row.get("access", "everyone") for row in rows] == ["hr", "everyone", "everyone"]

@@ -247,15 +247,15 @@ class Corpus:
     # Reading
 
     def for_groups(
-        self, groups: Iterable[str], *, sees_all: bool = False, rules: Mapping[str, Sequence[str]] | None = None
+        self, groups: Iterable[str], *, sees_all: bool = False, rules: Iterable[tuple[str, Sequence[str]]] = ()
     ) -> Corpus:
         """The corpus as callers with these groups see it: other documents are as if they did not exist.
 
         The `access` of a document, in its metadata, names the groups that may see it; all may see one without it.
-        `rules` are further groups by pattern of ids: of each pattern that matches, one is needed. With `sees_all`, no
-        document is hidden. What these callers teach, only callers with the same groups learn.
+        `rules` are patterns of ids with further groups: of each pattern that matches, one is needed. With `sees_all`,
+        no document is hidden. What these callers teach, only callers with the same groups learn.
         """
-        viewer = Viewer.of(frozenset(groups), {} if sees_all else rules or {})
+        viewer = Viewer.of(frozenset(groups), () if sees_all else rules)
         key = (viewer, sees_all)
         with self._views_lock:
             view = self._views.pop(key, None)

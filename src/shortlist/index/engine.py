@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -39,19 +39,25 @@ class Viewer(NamedTuple):
     rules: tuple[tuple[str, frozenset[str]], ...] = ()
 
     @classmethod
-    def of(cls, groups: frozenset[str], rules: Mapping[str, Sequence[str]]) -> Viewer:
-        return cls(groups, tuple((pattern, frozenset(needed)) for pattern, needed in rules.items()))
+    def of(cls, groups: frozenset[str], rules: Iterable[tuple[str, Sequence[str]]]) -> Viewer:
+        return cls(groups, tuple((pattern, frozenset(needed)) for pattern, needed in rules))
 
     def sees(self, access: Any) -> bool:
         """Whether the groups may see a document with this `access`: all may without it, none if it is unreadable."""
-        if access is MISSING or access is None:
+        if access is MISSING:
             return True
         named = [access] if isinstance(access, str) else access
         return isinstance(named, list) and any(isinstance(group, str) and group in self.groups for group in named)
 
     def sees_id(self, id: str) -> bool:
-        """Whether the groups may see a document with this id: they must have one group of every rule for it."""
-        return all(self.groups & needed for pattern, needed in self.rules if fnmatchcase(id, pattern))
+        """Whether the groups may see a document with this id: they must have one group of every rule for it.
+
+        A rule for the id of a file is also one for its parts, whose ids are `id#` and more.
+        """
+        ids = {id, id.partition("#")[0]}
+        return all(
+            self.groups & needed for pattern, needed in self.rules if any(fnmatchcase(one, pattern) for one in ids)
+        )
 
 
 class Located(NamedTuple):

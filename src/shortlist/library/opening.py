@@ -201,7 +201,7 @@ def as_seen(corpus: Corpus, name: str) -> Corpus:
     principal = current_principal.get()
     if principal is None or principal.is_operator:
         return corpus
-    rules = {**principal.grants.documents.get(ANY, {}), **principal.grants.documents.get(name, {})}
+    rules = [rule for corpus in (ANY, name) for rule in principal.grants.documents.get(corpus, {}).items()]
     return corpus.for_groups(principal.groups, sees_all=principal.sees_all(name), rules=rules)
 
 

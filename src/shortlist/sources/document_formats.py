@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import PurePath
+from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.sources.decoding import OCR_SUFFIXES, File, decode, is_binary
@@ -33,9 +34,24 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
     """Text, Markdown or source code as one document; a binary file is an empty text, which is not indexed."""
     data = file.read()
     text = "" if is_binary(data) else decode(data)
-    heading = _HEADING.search(text) if file.path.suffix.lower() in (".md", ".markdown") else None
+    is_markdown = file.path.suffix.lower() in (".md", ".markdown")
+    heading = _HEADING.search(text) if is_markdown else None
     title = heading.group(1).rstrip().rstrip("#").rstrip() if heading else ""
-    yield file.make_document("file", title or file.path.name, text)
+    yield file.make_document("file", title or file.path.name, text, **(_read_access(text) if is_markdown else {}))
+
+
+def _read_access(text: str) -> dict[str, Any]:
+    """Who may see a Markdown file, as its front matter says: no one if that mentions `access` but cannot be read."""
+    from shortlist.sources.reports import split_front_matter  # noqa: PLC0415  # which imports this module
+
+    text = text.replace("\r\n", "\n") if text.startswith("---") else ""
+    if "access" not in text.partition("\n---")[0]:  # parsing takes longer
+        return {}
+    try:
+        header, _ = split_front_matter(text)
+    except ValueError:
+        return {"access": []}
+    return {"access": header["access"]} if "access" in header else {}
 
 
 def read_attachment(file: File) -> Iterator[Document | Problem]:

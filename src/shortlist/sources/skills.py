@@ -146,6 +146,8 @@ def _read_skill(path: Path, root: _Root) -> Document | Problem:
     content = f"{description}\n\n{body.strip()}".strip()
     header.pop(FROM_PROJECT, None)
     metadata = {**header, "description": description, "skill_path": source}
+    if isinstance(inner := header.get("metadata"), Mapping) and "access" in inner:  # where the specification has it
+        metadata.setdefault("access", inner["access"])
     if root.project:
         folder = str(root.base or root.project)
         metadata[FROM_PROJECT] = {"root": str(root.project), "folder": folder, "warning": _find_orders(text)}

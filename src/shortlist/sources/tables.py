@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from shortlist.documents import Document, Problem
@@ -177,19 +177,26 @@ def _name_columns(header: Sequence[Any]) -> list[str]:
 
 def _make_json_row(file: File, number: int, value: Any) -> Iterator[Document]:
     value = value if isinstance(value, dict) else {"value": value}
-    return _make_row(file, list(value), list(value.values()), row=number)
+    access = {"access": value["access"]} if "access" in value else {}
+    return _make_row(file, list(value), list(value.values()), access, row=number)
 
 
-def _make_row(file: File, names: Sequence[str], cells: Sequence[Any], **place: Any) -> Iterator[Document]:
+def _make_row(
+    file: File, names: Sequence[str], cells: Sequence[Any], access: Mapping[str, Any] | None = None, **place: Any
+) -> Iterator[Document]:
     """One document, or none for a row without values. It has no title, which thousands of rows would share; the names
-    of the file and the sheet are keywords. A row may be shorter or longer than the header."""
+    of the file and the sheet are keywords. A row may be shorter or longer than the header. `access` is who may see it;
+    without it, a cell of that name that is not empty."""
+    if access is None:
+        named = zip(names, cells, strict=False)
+        access = {name: shown for name, cell in named if name == "access" and (shown := _show(cell))}
     extra = (f"column {at}" for at in range(len(names) + 1, len(cells) + 1))
     pairs = zip(itertools.chain(names, extra), cells, strict=False)
     text = " | ".join(f"{name}: {shown}" for name, value in pairs if (shown := _show(value)))
     if text:
         locator = ";".join(f"{key}={value}" for key, value in place.items())
         keywords = [file.path.stem, *([place["sheet"]] if "sheet" in place else [])]
-        yield file.make_document("row", "", text, locator, *keywords, **place)
+        yield file.make_document("row", "", text, locator, *keywords, **place, **access)
 
 
 def _show(value: Any) -> str:

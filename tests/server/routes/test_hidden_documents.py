@@ -139,7 +139,10 @@ def test_who_may_see_a_document_finds_it(make: Make, catalog: Path) -> None:
 def test_patterns_of_ids_hide_documents(make: Make) -> None:
     client = make(
         access__grants={"catalog": {"read": ["everyone"]}},
-        access__documents={"catalog": {"re*": ["finance"]}, "*": {"inv*": ["sales"]}},
+        access__documents={
+            "catalog": {"re*": ["finance"], "track": ["sales"]},
+            "*": {"inv*": ["sales"], "track": ["hr"]},
+        },
     )
     headers = {"Authorization": f"Bearer {create_token('ada', ['sales'], None)}"}
     listed = client.get("/documents", headers=headers).json()["documents"]

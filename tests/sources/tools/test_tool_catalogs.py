@@ -215,3 +215,19 @@ def test_the_example_catalog_is_built_whole_and_built_again_without_a_change() -
     with build(CorpusSource.from_catalog(CATALOG), embedder="none") as corpus:
         assert corpus.changes == Changes(unchanged=90)
         assert [hit.id for hit in search(corpus, "convert_currency", k=1)] == ["convert_currency"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"id": "a", "title": "A", "content": "x", "access": ["hr"]},
+        {"id": "a", "title": "A", "content": "x", "access": ["hr"], "metadata": {"access": "all"}},
+        {"name": "a", "description": "x", "access": ["hr"]},
+        {"type": "function", "function": {"name": "a", "access": ["hr"]}},
+    ],
+)
+def test_the_field_access_of_an_entry_is_who_may_see_it(tmp_path: Path, entry: dict[str, Any]) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([entry]), "utf-8")
+    (tool,) = CorpusSource.from_tools(tmp_path / "tools.json")
+    assert isinstance(tool, Document)
+    assert tool.metadata["access"] == ["hr"]

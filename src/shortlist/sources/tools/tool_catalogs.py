@@ -18,7 +18,7 @@ from shortlist.sources.tools.openapi import arguments_of, is_openapi, read_opera
 LISTS: tuple[tuple[str, ...], ...] = ((), ("documents",), ("tools",), ("functions",), ("result", "tools"))
 SCHEMAS = ("parameters", "input_schema", "inputSchema")
 # The keys of a tool without a schema; an entry with a name, a description and other keys is data, such as package.json.
-PLAIN_KEYS = {"id", "name", "description", "title", "type", "tags", "capabilities", "annotations", "metadata"}
+PLAIN_KEYS = {"id", "name", "description", "title", "type", "tags", "capabilities", "annotations", "metadata", "access"}
 FIRST = 20  # entries of a file that show whether it contains tools
 _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 
@@ -147,6 +147,7 @@ def tool_of(
         titles = [title for title in dict.fromkeys(given) if isinstance(title, str) and title != name]
         notes = {"tags": tags, "capabilities": capabilities, "annotations": annotations}
         metadata = {**{key: value for key, value in notes.items() if value}, **(inner.get("metadata") or {})}
+        metadata |= _read_access(inner) | _read_access(entry)
         content, keywords = describe_schema(description, schema), [*tags, *capabilities, *titles]
         payload = written if written is not None else to_json(entry)
         origin = {"kind": "tool", "source": source, "locator": locator, "payload": payload}
@@ -163,8 +164,16 @@ def _read_catalog_entry(entry: Any, where: str, source: str = "", locator: str =
         id, reason = entry.get("id"), "is missing" if entry.get(wrong[0]) is None else "must be a string"
         place = f"{where} ({id})" if isinstance(id, str) else where
         return Problem(str(id or where), f"In {place}, {wrong[0]} {reason}.", source)
-    fields: list[Any] = [entry.get(key) for key in ("id", "title", "content", "keywords", "metadata")]
+    metadata: Any = entry.get("metadata") or {}
+    if isinstance(metadata, Mapping):  # else the corpus reports it
+        metadata = {**metadata, **_read_access(entry)}
+    fields: list[Any] = [*(entry.get(key) for key in ("id", "title", "content", "keywords")), metadata]
     return Document(*fields, kind="tool", source=source, locator=locator)
+
+
+def _read_access(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Who may see an entry, for its metadata, if the entry has the field."""
+    return {"access": entry["access"]} if "access" in entry else {}
 
 
 def _read_function(function: Callable[..., Any], where: str, names: set[str]) -> Document | Problem:
