@@ -191,6 +191,14 @@ class AccessSettings(Section):
     def has_rules(self) -> bool:
         return bool(self.grants or self.profiles or self.issuer)
 
+    def check_complete(self) -> None:
+        """Raise an InputError if a rule would protect nothing since another is missing."""
+        if self.documents and not self.has_rules:
+            raise InputError("access.documents hides nothing without grants. Add access.grants.")
+        for key in ("audience", "keys_url"):
+            if getattr(self, key) and not self.issuer:
+                raise InputError(f"access.{key} has no effect without an issuer of tokens. Add access.issuer.")
+
 
 class Limits(Section):
     """Limits of queries, requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""

@@ -334,6 +334,7 @@ def test_a_built_in_embedder_needs_no_confirmation(
 ACCESS = {
     "grants": "{catalog: {admin: [everyone]}}",
     "profiles": "{all: [everyone]}",
+    "documents": "{catalog: {secret: [everyone]}}",
     "issuer": "https://evil.example",
     "audience": "theirs",
     "keys_url": "https://evil.example",

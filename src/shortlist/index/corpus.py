@@ -271,6 +271,11 @@ class Corpus:
                 del self._views[next(iter(self._views))]
             return view
 
+    @property
+    def whole(self) -> Corpus:
+        """The corpus with all its documents, of which this may be what some callers see."""
+        return self._whole or self
+
     def snapshot(self) -> AbstractContextManager[State]:
         """The last committed state; later commits do not change it."""
         return self._engine.snapshot()

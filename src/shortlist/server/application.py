@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import mimetypes
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from shortlist.errors import SourceError
 from shortlist.index.engines.address import sign_in
 from shortlist.library.opening import size_of
 from shortlist.library.uploads import Uploads
+from shortlist.mcp.collection import SKILLS
+from shortlist.safety.principals import ANY
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
@@ -95,6 +97,7 @@ def create_app(
     The catalog is the corpus of the document file in `settings`, unless another one is given. `extension` adds routes.
     """
     settings, extension = settings or Settings(), extension or Extension()
+    settings.access.check_complete()
     llm = connect(settings.llm)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
@@ -161,7 +164,13 @@ def create_app(
         add_metadata(app, settings.access)
     if settings.access.has_rules:
         authorize_routes(app, extension.rights)
+        _warn_of_unserved({*settings.access.grants, *settings.access.documents} - {ANY, SKILLS, *corpora.names()})
     return app
+
+
+def _warn_of_unserved(names: Collection[str]) -> None:
+    for name in sorted(names):
+        log.warning("access has rules for %r, but no corpus of this name is served.", name)
 
 
 def _add_status(

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from random import getrandbits
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -131,7 +132,7 @@ class Guard:
             return "Bearer"
         has_token = "authorization" in Headers(scope=scope)
         error = 'error="invalid_token", ' if has_token else ""
-        return f'Bearer {error}resource_metadata="{address_of(scope, self._url)}{METADATA}{scope["path"]}"'
+        return f'Bearer {error}resource_metadata="{address_of(scope, self._url)}{METADATA}{quote(scope["path"])}"'
 
     def _is_open(self, path: str) -> bool:
         return self._has_open_paths and (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES))

@@ -19,6 +19,9 @@ class Issuer:
 
     def __init__(self) -> None:
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
+        self.discovery: dict[str, str] = {}  # in place of what its discovery document says
+        self.can_answer = threading.Event()
+        self.can_answer.set()
         self.requests: list[str] = []
         self.rotate("first")
         issuer = self
@@ -26,7 +29,9 @@ class Issuer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.requests.append(self.path)
-                data: Any = {"jwks_uri": f"{issuer.url}/keys"} if "openid" in self.path else issuer.key_set()
+                issuer.can_answer.wait(10)
+                about = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"} | issuer.discovery
+                data: Any = about if "openid" in self.path else issuer.key_set()
                 body = json.dumps(data).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
@@ -47,7 +52,14 @@ class Issuer:
     def key_set(self) -> dict[str, Any]:
         algorithm = jwt.algorithms.ECAlgorithm
         rows = [algorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": id} for id, key in self.keys.items()]
-        return {"keys": [{"kty": "oct", "kid": "shared", "k": "c2VjcmV0"}, *rows]}
+        return {
+            "keys": [
+                "no key",
+                {"kty": "EC", "kid": "damaged", "crv": "P-256", "x": 1, "y": 1},
+                {"kty": "oct", "kid": "shared", "k": "c2VjcmV0"},
+                *rows,
+            ]
+        }
 
     def token(self, user: str = "ada", groups: Any = ("staff",), **claims: Any) -> str:
         ((id, key),) = self.keys.items()

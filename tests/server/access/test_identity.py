@@ -93,6 +93,33 @@ def test_known_keys_stay_while_the_issuer_cannot_be_reached(issuer: Issuer, monk
     assert check(tokens, issuer.token())[0] == "ada"
 
 
+def test_valid_tokens_wait_while_another_request_reads_the_keys(issuer: Issuer) -> None:
+    tokens, token = IssuedTokens(settings(issuer)), issuer.token()
+
+    async def check_many() -> list[tuple[str, frozenset[str]]]:
+        issuer.can_answer.clear()
+        first = [asyncio.create_task(tokens.check(token)) for _ in range(3)]
+        while not issuer.requests:
+            await asyncio.sleep(0.01)
+        later = asyncio.create_task(tokens.check(token))
+        await asyncio.sleep(0)
+        issuer.can_answer.set()
+        return await asyncio.gather(*first, later)
+
+    assert [user for user, _ in asyncio.run(check_many())] == ["ada"] * 4
+    assert len(issuer.requests) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"issuer": "https://other.example"}, {"jwks_uri": "http://other.example/keys"}])
+def test_a_discovery_document_of_another_issuer_or_without_encryption_is_not_believed(
+    issuer: Issuer, wrong: dict[str, str]
+) -> None:
+    issuer.discovery = wrong
+    with pytest.raises(InvalidToken, match="unknown key"):
+        check(IssuedTokens(settings(issuer)), issuer.token())
+    assert issuer.requests == ["/.well-known/openid-configuration"]
+
+
 def test_an_issuer_needs_an_audience_and_an_encrypted_address() -> None:
     with pytest.raises(InputError, match=r"access\.audience"):
         IssuedTokens(AccessSettings(issuer="https://login.example"))

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
 import shortlist
+from shortlist.errors import InputError
 from shortlist.server.access.named_tokens import create_token, revoke_token
 from shortlist.server.routes.authorization import RIGHTS
 from tests.mcp.conftest import HEADERS
@@ -47,7 +48,7 @@ def sign(token: str) -> dict[str, str]:
 def test_only_known_callers_get_in_and_the_others_learn_where_to_get_a_token(
     guarded: TestClient, issuer: Issuer
 ) -> None:
-    for path in ("/status", "/v1/corpora", "/documents", "/nothing", "/metrics"):
+    for path in ("/status", "/v1/corpora", "/documents", "/nothing", "/metrics", "/v1/%E2%82%AC%22"):
         for token in ("", "wrong", "a.b.c", issuer.token(aud="other")):
             answer = guarded.get(path, headers=sign(token))
             assert answer.status_code == 401
@@ -118,6 +119,35 @@ def test_anonymous_callers_have_what_everyone_has(make: Make) -> None:
     assert client.get("/documents").status_code == 200
     assert client.post("/documents", json=[{"id": "x", "title": "X", "content": "y"}]).status_code == 403
     assert make(access__grants={"catalog": {"read": ["everyone"]}}).get("/documents").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "missing"),
+    [
+        ("documents", {"catalog": {"re*": ["hr"]}}, "grants"),
+        ("audience", AUDIENCE, "issuer"),
+        ("keys_url", AUDIENCE, "issuer"),
+    ],
+)
+def test_rules_that_protect_nothing_are_an_error(make: Make, name: str, value: Any, missing: str) -> None:
+    with pytest.raises(InputError, match=rf"access\.{name} .*access\.{missing}"):
+        make(**{f"access__{name}": value})
+
+
+def test_rules_for_a_corpus_that_is_not_served_are_reported(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    make(access__grants={"catalog": {"read": ["staff"]}, "catalgo": {"read": ["hr"]}, "*": {}, "skills": {}})
+    warnings = [record.getMessage() for record in caplog.records if "no corpus of this name" in record.getMessage()]
+    assert len(warnings) == 1
+    assert "'catalgo'" in warnings[0]
+
+
+def test_an_administrator_deletes_what_all_groups_taught(guarded: TestClient, issuer: Issuer) -> None:
+    for group in ("staff", "editors"):
+        body = {"query": "refund", "id": "refund"}
+        answer = guarded.post("/v1/corpora/catalog/feedback", json=body, headers=sign(issuer.token("ada", (group,))))
+        assert answer.json()["stored"]
+    administrator = sign(issuer.token("root", ("operators",)))
+    assert guarded.delete("/v1/corpora/catalog/usage", headers=administrator).json() == {"forgotten": 2}
 
 
 def test_every_route_needs_a_right(guarded: TestClient) -> None:

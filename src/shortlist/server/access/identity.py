@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hmac
 import logging
-import threading
 import time
 from typing import Any
 
@@ -70,14 +69,12 @@ class IssuedTokens:
         if not access.audience:
             raise InputError("access.issuer needs access.audience, so that no token for another service is accepted.")
         for address in filter(None, (access.issuer, access.keys_url)):
-            url = httpx2.URL(address)
-            if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
-                raise InputError(f"access: {address} must be an https address.")
+            _check_encrypted(address)
         self._jwt: Any = jwt
         self._access = access
-        self._lock = threading.Lock()
         self._keys: dict[str, Any] = {}
         self._read_at, self._tried_at = -FRESH_SECONDS, -RETRY_SECONDS
+        self._reading: asyncio.Task[None] | None = None  # which all requests share
 
     async def check(self, token: str) -> tuple[str, frozenset[str]]:
         """The user and the groups of a valid token."""
@@ -105,37 +102,50 @@ class IssuedTokens:
     async def _find_key(self, id: str) -> Any:
         now = time.monotonic()
         is_due = now - self._read_at >= FRESH_SECONDS or id not in self._keys
-        if is_due and now - self._tried_at >= RETRY_SECONDS:
-            await asyncio.to_thread(self._read_keys)
+        reading = self._reading if self._reading and not self._reading.done() and id not in self._keys else None
+        if is_due and now - self._tried_at >= RETRY_SECONDS and (self._reading is None or self._reading.done()):
+            self._tried_at = now
+            self._reading = reading = asyncio.create_task(asyncio.to_thread(self._read_keys))
+        if reading is not None:
+            await asyncio.shield(reading)
         if id not in self._keys:
             raise InvalidToken("The token is signed with an unknown key.")
         return self._keys[id]
 
     def _read_keys(self) -> None:
         """Read the keys of the issuer. If that fails, the known ones stay."""
-        with self._lock:
-            if time.monotonic() - self._tried_at < RETRY_SECONDS:  # another request has just read them
-                return
-            self._tried_at = time.monotonic()
-            access = self._access
-            try:
-                with httpx2.Client(timeout=FETCH_SECONDS, follow_redirects=False) as client:
-                    address = access.keys_url
-                    if not address:
-                        discovery = f"{access.issuer.rstrip('/')}/.well-known/openid-configuration"
-                        address = _read_json(client, discovery)["jwks_uri"]
-                    rows = _read_json(client, address)["keys"]
-                keys = {str(row.get("kid", "")): key for row in rows if (key := self._load_key(row))}
-                self._keys, self._read_at = keys, self._tried_at
-            except (httpx2.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
-                log.warning("The keys of %s cannot be read: %s", access.issuer, error)
+        access = self._access
+        try:
+            with httpx2.Client(timeout=FETCH_SECONDS, follow_redirects=False) as client:
+                rows = _read_json(client, access.keys_url or self._discover(client))["keys"]
+            loaded = [(row, self._load_key(row)) for row in rows if isinstance(row, dict)]
+            self._keys = {str(row.get("kid", "")): key for row, key in loaded if key}
+            self._read_at = self._tried_at
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("The keys of %s cannot be read: %s", access.issuer, error)
+
+    def _discover(self, client: httpx2.Client) -> str:
+        """The address of the keys, as the issuer says."""
+        issuer = self._access.issuer
+        about = _read_json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        if about["issuer"] != issuer:
+            raise ValueError(f"its discovery document is of {str(about['issuer'])[:200]!r}")
+        address = str(about["jwks_uri"])
+        _check_encrypted(address)
+        return address
 
     def _load_key(self, row: dict[str, Any]) -> Any:
         """A key for signatures; None for any other."""
-        with contextlib.suppress(self._jwt.PyJWTError):
+        with contextlib.suppress(self._jwt.PyJWTError, ValueError, TypeError, AttributeError):
             key = self._jwt.PyJWK(row)
             return key if row.get("use", "sig") == "sig" and key.algorithm_name in ALGORITHMS else None
         return None
+
+
+def _check_encrypted(address: str) -> None:
+    url = httpx2.URL(address)
+    if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
+        raise InputError(f"access: {address} must be an https address.")
 
 
 def _read_json(client: httpx2.Client, address: str) -> Any:

@@ -317,7 +317,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
         """Delete the log of use of a corpus, or what it has about one document, and so what was learned from it."""
         if document := corpora.document_at_usage(name):
             return delete_corpus_document(*document)
-        return {"forgotten": corpora.corpus(name).usage.forget(id)}
+        return {"forgotten": corpora.corpus(name).whole.usage.forget(id)}
 
     @endpoints.add(f"GET {DOCUMENTS}", "DocumentList", 404, 409, tag="corpora")
     def get_corpus_documents(
