@@ -85,7 +85,7 @@ def test_each_service_learns_as_its_settings_say(
 
 
 def test_the_mcp_server_learns_as_its_option_says(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def serve_no_one(agent: agent_server.AgentActions, at_exit: None) -> None:
+    async def serve_no_one(agent: agent_server.AgentActions, *_: object) -> None:
         await agent.status()
         learned.append(agent._collection._learning)
         await agent.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import shortlist
 from shortlist.documents import Document
-from shortlist.index.corpus import Corpus
 from shortlist.mcp.large_results.json_paths import join_key, split_lines
+
+if TYPE_CHECKING:
+    from shortlist.index.corpus import Corpus
 
 LONGEST_PASSAGE = 800  # characters
 MOST_FOUND = 8
