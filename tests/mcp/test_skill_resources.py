@@ -25,7 +25,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.skill_resources import EXTENSION, MOST_FILES, SkillResources
 from shortlist.retrieval.disclose import disclose, read_hit
-from shortlist.safety.principals import Grants, Principal, current_principal
+from shortlist.safety.principals import Grants, Principal, Right, current_principal
 from tests.mcp.conftest import WAIT_SECONDS, Agent, with_agent
 
 PNG = b"\x89PNG\r\n\x1a\n\xff"
@@ -365,3 +365,16 @@ def test_the_files_of_a_hidden_skill_in_the_folder_of_another_are_not_shown(plac
         "staff": ({"SKILL.md", "shown/SKILL.md"}, {"SKILL.md", "shown"}),
         "hr": ({"SKILL.md", "link.md", "secret/SKILL.md"}, {"SKILL.md", "link.md", "secret"}),
     }
+
+
+@pytest.mark.parametrize(("right", "count"), [("read", 0), ("write", 1)])
+def test_skills_that_cannot_be_read_are_reported_to_those_who_see_all(place: Path, right: Right, count: int) -> None:
+    write_skill(place / "deploy", "deploy", "description: [")
+    collection = Collection(Gateway(GatewayConfig(has_servers=False)), StoredCorpora())
+    token = current_principal.set(Principal("ada", frozenset({"staff"}), Grants({"skills": {right: ["staff"]}})))
+    try:
+        collection.skills()
+        assert len(collection.skipped_skills) == count
+    finally:
+        current_principal.reset(token)
+        collection.close()

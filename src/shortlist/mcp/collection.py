@@ -18,7 +18,7 @@ from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, Source
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.safety.principals import current_principal, may_read
+from shortlist.safety.principals import current_principal, may_read, sees_all
 from shortlist.sources import CorpusSource
 from shortlist.sources.skills import find_pending
 
@@ -84,7 +84,7 @@ class Collection:
         self._is_stopped = False
         self._skills: Corpus | None = None
         self._synced_at = 0.0
-        self.skipped_skills: tuple[Problem, ...] = ()
+        self._skipped_skills: tuple[Problem, ...] = ()
         self._pending_skills: list[Problem] = []
         self.problems: dict[str, str] = {}  # corpora that cannot be searched, and why
 
@@ -155,15 +155,21 @@ class Collection:
                 served = CorpusSource(SKILLS, entry.kind, lambda: items)
                 if self._skills is None:
                     self._skills = shortlist.build(served, SKILLS, path=self.gateway.home / SKILLS)
-                    self.skipped_skills = self._skills.changes.failed
+                    self._skipped_skills = self._skills.changes.failed
                 else:
-                    self.skipped_skills = self._skills.sync(served).failed
+                    self._skipped_skills = self._skills.sync(served).failed
                 self._synced_at = time.monotonic()
             return _as_seen(self._skills, SKILLS)
 
+    # Whose `access` is not known, so only those learn of them who see all skills.
+
+    @property
+    def skipped_skills(self) -> tuple[Problem, ...]:
+        return self._skipped_skills if sees_all(SKILLS) else ()
+
     @property
     def pending_skills(self) -> list[Problem]:
-        return self._pending_skills if may_read(SKILLS) else []
+        return self._pending_skills if sees_all(SKILLS) else []
 
     def pending_notes(self) -> list[str]:
         """What the user can approve, in a sentence that an agent can pass on."""

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from shortlist import InputError
+from shortlist import InputError, SourceError
 from shortlist._paths import config_dir
 from shortlist.server.access.named_tokens import NamedTokens, create_token, list_tokens, revoke_token
 
@@ -48,3 +48,20 @@ def test_a_name_is_used_once_and_a_damaged_file_permits_nothing() -> None:
     file = config_dir() / "service-tokens.json"
     file.write_text(json.dumps({"format": 1, "tokens": 3}))
     assert NamedTokens().find(token) is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"groups": "staff"}, {"groups": [3]}, {"groups": None}, {"expires": "soon"}, {"expires": float("nan")}]
+)
+def test_a_row_that_was_edited_wrongly_permits_nothing_and_is_named(change: dict[str, object]) -> None:
+    damaged, token = create_token("ci", ["staff"], None), create_token("cd", ["staff"], None)
+    file = config_dir() / "service-tokens.json"
+    data = json.loads(file.read_text("utf-8"))
+    data["tokens"]["ci"] |= change
+    file.write_text(json.dumps(data), "utf-8")
+    assert NamedTokens().find(damaged) is None
+    assert NamedTokens().find(token) == ("cd", frozenset({"staff"}))
+    with pytest.raises(SourceError, match="'ci'"):
+        list_tokens()
+    revoke_token("ci")
+    assert len(list_tokens()) == 1

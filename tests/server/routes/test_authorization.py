@@ -14,6 +14,7 @@ from starlette.routing import Mount
 import shortlist
 from shortlist.errors import InputError
 from shortlist.server.access.named_tokens import create_token, revoke_token
+from shortlist.server.routes import mcp_routes
 from shortlist.server.routes.authorization import RIGHTS
 from tests.mcp.conftest import HEADERS
 from tests.server.access.issuer import AUDIENCE, Issuer
@@ -199,3 +200,27 @@ def test_a_session_belongs_to_the_user_who_began_it(guarded: TestClient, issuer:
     assert call(guarded, issuer.token("bob"), "tools/list", session).status_code == 404
     with suppress(asyncio.CancelledError):
         guarded.delete("/mcp", headers=HEADERS | sign(issuer.token()) | {"Mcp-Session-Id": session})
+
+
+def test_a_session_that_its_user_ended_makes_room_for_another(
+    guarded: TestClient, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_routes, "MOST_SESSIONS", 2)
+
+    def begin(user: str) -> str:
+        about: Any = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        session: str = call(guarded, issuer.token(user), "initialize", **about).headers["mcp-session-id"]
+        return session
+
+    first, ended = begin("bob"), begin("ada")
+    with suppress(asyncio.CancelledError):
+        guarded.delete("/mcp", headers=HEADERS | sign(issuer.token("ada")) | {"Mcp-Session-Id": ended})
+    last = begin("ada")
+    assert call(guarded, issuer.token("bob"), "tools/list", first).status_code == 200
+    for user, session in (("ada", last), ("bob", first)):
+        with suppress(asyncio.CancelledError):
+            guarded.delete("/mcp", headers=HEADERS | sign(issuer.token(user)) | {"Mcp-Session-Id": session})

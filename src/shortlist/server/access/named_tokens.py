@@ -15,6 +15,7 @@ from shortlist.errors import InputError, SourceError
 
 PREFIX = "shortlist_"  # by which scanners for secrets find them
 DAY = 86_400.0
+LAST_TIME = 253_402_300_800  # the end of the year 9999, the last of `datetime`
 
 Row = dict[str, Any]
 
@@ -41,6 +42,12 @@ def revoke_token(name: str) -> None:
 
 def list_tokens() -> list[Row]:
     """The tokens by name, without their hashes."""
+    known = _file().read()
+    for name, row in known.items():
+        if not _is_valid(row):
+            raise SourceError(
+                f"The token {name!r} in {_file().path} is damaged. Revoke it: shortlist token revoke {name}"
+            )
     return [
         {
             "name": name,
@@ -49,7 +56,7 @@ def list_tokens() -> list[Row]:
             "expires": _to_text(row["expires"]),
             "expired": _has_expired(row),
         }
-        for name, row in sorted(_file().read().items())
+        for name, row in sorted(known.items())
     ]
 
 
@@ -61,15 +68,31 @@ class NamedTokens:
         self._known: dict[str, tuple[str, Row]] = {}
 
     def find(self, token: str) -> tuple[str, frozenset[str]] | None:
-        """The name and the groups of a valid token. A file that cannot be read permits nothing."""
+        """The name and the groups of a valid token. What cannot be read permits nothing."""
         if (stamp := stamp_of(_file().path)) != self._stamp:
             try:
-                self._known = {row["hash"]: (name, row) for name, row in _file().read().items()}
-            except (SourceError, KeyError):
+                self._known = {row["hash"]: (name, row) for name, row in _file().read().items() if _is_valid(row)}
+            except SourceError:
                 self._known = {}
             self._stamp = stamp
         name, row = self._known.get(_hash(token), ("", None))
         return None if row is None or _has_expired(row) else (name, frozenset(row["groups"]))
+
+
+def _is_valid(row: Row) -> bool:
+    """Whether a row, which someone may have edited, is as `create_token` writes it."""
+    groups, expires = row.get("groups"), row.get("expires", "")
+    return (
+        isinstance(row.get("hash"), str)
+        and isinstance(groups, list)
+        and all(isinstance(group, str) for group in groups)
+        and _is_time(row.get("created"))
+        and (expires is None or _is_time(expires))
+    )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < LAST_TIME
 
 
 def _has_expired(row: Row) -> bool:

@@ -209,6 +209,8 @@ class Agents:
             if scope["method"] == "POST":
                 await managers.answer(scope, receive, send)
                 return
+            if scope["method"] == "DELETE" and session is not None:
+                self._owners.pop(session, None)
             await managers.sessions.handle_request(scope, receive, send)
             if scope["method"] == "DELETE" and session is not None:
                 await managers.gateway.forget(session)
