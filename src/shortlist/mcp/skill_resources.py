@@ -24,7 +24,7 @@ from shortlist.errors import InputError
 from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.safety.principals import sees_all
-from shortlist.sources.reports import split_front_matter
+from shortlist.sources.front_matter import split_front_matter
 from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, is_of_inner_skill
 
 EXTENSION = "io.modelcontextprotocol/skills"

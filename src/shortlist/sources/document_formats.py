@@ -21,6 +21,7 @@ from shortlist.sources.formats.opendocument import read_odp, read_odt
 from shortlist.sources.formats.pdf import read_pdf
 from shortlist.sources.formats.pptx import read_pptx
 from shortlist.sources.formats.rtf import read_rtf
+from shortlist.sources.front_matter import split_front_matter
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
 
 Reader = Callable[[File], Iterator[Document | Problem]]
@@ -42,8 +43,6 @@ def read_plain(file: File) -> Iterator[Document | Problem]:
 
 def _read_access(text: str) -> dict[str, Any]:
     """Who may see a Markdown file, as its front matter says: no one if that mentions `access` but cannot be read."""
-    from shortlist.sources.reports import split_front_matter  # noqa: PLC0415  # which imports this module
-
     text = text.replace("\r\n", "\n") if text.startswith("---") else ""
     if "access" not in text.partition("\n---")[0]:  # parsing takes longer
         return {}

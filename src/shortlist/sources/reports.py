@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from shortlist._plain import load_yaml
 from shortlist.documents import Document, Problem, Stamp, Stamps
 from shortlist.sources.folder import read_folder
+from shortlist.sources.front_matter import split_front_matter
 
 REPORTS = r"(?i)\.(md|markdown)$"
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|\Z)", re.DOTALL)
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_]?(0[1-9]|1[0-2])[-_]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
@@ -33,17 +31,3 @@ def _add_header(file: Document) -> Document:
     dated = {"date": "-".join(date.groups())} if date else {}
     title = file.title if file.title != name else str(header.get("title") or name)
     return replace(file, title=title, metadata={**dated, **header, **file.metadata})
-
-
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """The YAML between the first two lines of dashes, and the rest."""
-    match = _FRONT_MATTER.match(text)
-    if not match:
-        return {}, text
-    try:
-        header = load_yaml(match.group(1) or "") or {}
-    except ValueError as error:
-        raise ValueError(f"its front matter cannot be read as YAML: {error}") from None
-    if not isinstance(header, dict):
-        raise ValueError("its front matter is not a mapping")
-    return header, text[match.end() :]

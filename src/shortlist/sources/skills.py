@@ -16,7 +16,7 @@ from shortlist.safety.confirmations import is_confirmed
 from shortlist.safety.prompt_injection import find_orders, find_warning
 from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file, read_text
 from shortlist.sources.folder import skip
-from shortlist.sources.reports import split_front_matter
+from shortlist.sources.front_matter import split_front_matter
 
 FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
