@@ -45,9 +45,16 @@ export function createTuning(session) {
   let controls = null;
   /** @type {View[]} */
   let drawn = [];
+  const suggest = () => {
+    const { shown } = store.state;
+    if (shown.kind === "answer") controls?.filters.suggest(shown.answer.view.listCandidates(shown.answer.found));
+  };
   store.subscribe(["corpora", "query", "views"], ({ corpora, query, views }) => {
     if (!corpora.length) return;
-    if (!controls || drawn !== views) controls = addControls(session, element);
+    if (!controls || drawn !== views) {
+      controls = addControls(session, element);
+      suggest();
+    }
     drawn = views;
     controls.min_relevance.showAutomatic(store.state.automatic);
     showControls(session, controls);
@@ -56,9 +63,7 @@ export function createTuning(session) {
     put(badge, formatCount(count, "filter"));
   });
   store.subscribe(["automatic"], ({ automatic }) => controls?.min_relevance.showAutomatic(automatic));
-  store.subscribe(["shown"], ({ shown }) => {
-    if (shown.kind === "answer") controls?.filters.suggest(shown.answer.view.listCandidates(shown.answer.found));
-  });
+  store.subscribe(["shown"], suggest);
   return element;
 }
 
