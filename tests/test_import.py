@@ -43,6 +43,11 @@ def test_a_small_lexical_search_imports_no_numba_and_no_model() -> None:
     assert modules_after(code).isdisjoint({"numba", "onnxruntime", "tokenizers", "httpx2"})
 
 
+def test_a_search_loads_no_reader_of_files() -> None:
+    code = "import shortlist\nshortlist.search(['a parcel'], 'parcel', mode='lexical')"
+    assert not [name for name in modules_after(code) if name.startswith(("shortlist.sources.formats.", "email"))]
+
+
 def test_help_imports_no_corpus_and_a_search_reads_no_settings() -> None:
     run = "from shortlist.cli import run\nassert run(%r) == 0"
     assert modules_after(run % ["search", "--help"]).isdisjoint({"shortlist.index.corpus", "pydantic"})

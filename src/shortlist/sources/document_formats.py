@@ -5,22 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
 from shortlist.documents import Document, Problem
 from shortlist.sources.decoding import OCR_SUFFIXES, File, decode, is_binary
-from shortlist.sources.formats.docx import read_docx
-from shortlist.sources.formats.epub import read_epub
-from shortlist.sources.formats.html import read_html
-from shortlist.sources.formats.images import read_image
-from shortlist.sources.formats.mail import read_eml, read_mbox, read_msg
-from shortlist.sources.formats.manual import has_manual_name, read_manual
-from shortlist.sources.formats.notebook import read_notebook
-from shortlist.sources.formats.opendocument import read_odp, read_odt
-from shortlist.sources.formats.pdf import read_pdf
-from shortlist.sources.formats.pptx import read_pptx
-from shortlist.sources.formats.rtf import read_rtf
 from shortlist.sources.front_matter import split_front_matter
 from shortlist.sources.tables import read_csv, read_json, read_json_lines, read_workbook
 
@@ -28,6 +18,7 @@ Reader = Callable[[File], Iterator[Document | Problem]]
 
 VERSION = 5  # of all readers of files; a change makes every file be read again
 
+_MANUAL = re.compile(r"\.(?:[1-9]\w{0,9}|man|mdoc|roff)(?:\.gz)?\Z", re.IGNORECASE)
 _HEADING = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 
 
@@ -65,28 +56,47 @@ LOADERS: Mapping[str, Reader] = {
     ".json": read_json,
 }
 
+
+def _load_on_use(module: str, name: str) -> Callable[..., Iterator[Document | Problem]]:
+    """A function of a module below `formats`, which is loaded when a file is read: every search would wait for all."""
+
+    def read(*arguments: Any) -> Iterator[Document | Problem]:
+        found: Iterator[Document | Problem] = getattr(import_module(f"shortlist.sources.formats.{module}"), name)(
+            *arguments
+        )
+        return found
+
+    return read
+
+
 # The readers that need a parser; they run in a process of their own (`parser_process.py`).
 READERS: Mapping[str, Reader] = {
-    ".pdf": read_pdf,
-    **dict.fromkeys((".docx", ".docm", ".dotx"), read_docx),
-    **dict.fromkeys((".pptx", ".pptm", ".potx", ".ppsx"), read_pptx),
+    ".pdf": _load_on_use("pdf", "read_pdf"),
+    **dict.fromkeys((".docx", ".docm", ".dotx"), _load_on_use("docx", "read_docx")),
+    **dict.fromkeys((".pptx", ".pptm", ".potx", ".ppsx"), _load_on_use("pptx", "read_pptx")),
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), read_workbook),
-    **dict.fromkeys((".odt", ".ott"), read_odt),
-    **dict.fromkeys((".odp", ".otp"), read_odp),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
-    ".epub": read_epub,
-    ".rtf": read_rtf,
-    ".ipynb": read_notebook,
-    ".eml": partial(read_eml, read_attachment),
-    ".msg": partial(read_msg, read_attachment),
-    ".mbox": partial(read_mbox, read_attachment),
-    **dict.fromkeys(OCR_SUFFIXES, read_image),
+    **dict.fromkeys((".odt", ".ott"), _load_on_use("opendocument", "read_odt")),
+    **dict.fromkeys((".odp", ".otp"), _load_on_use("opendocument", "read_odp")),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _load_on_use("html", "read_html")),
+    ".epub": _load_on_use("epub", "read_epub"),
+    ".rtf": _load_on_use("rtf", "read_rtf"),
+    ".ipynb": _load_on_use("notebook", "read_notebook"),
+    ".eml": partial(_load_on_use("mail", "read_eml"), read_attachment),
+    ".msg": partial(_load_on_use("mail", "read_msg"), read_attachment),
+    ".mbox": partial(_load_on_use("mail", "read_mbox"), read_attachment),
+    **dict.fromkeys(OCR_SUFFIXES, _load_on_use("images", "read_image")),
 }
+_READ_MANUAL: Reader = partial(_load_on_use("manual", "read_manual"), read_plain)
+
+
+def has_manual_name(path: PurePath) -> bool:
+    """Whether a file is named as manual pages are: ls.1, open.2.gz, Pod::Man.3pm."""
+    return bool(_MANUAL.search(path.name))
 
 
 def find_reader(path: PurePath) -> Reader:
     """What reads a file in that process."""
-    return partial(read_manual, read_plain) if has_manual_name(path) else READERS.get(path.suffix.lower(), read_plain)
+    return _READ_MANUAL if has_manual_name(path) else READERS.get(path.suffix.lower(), read_plain)
 
 
 def is_parsed(file: File) -> bool:

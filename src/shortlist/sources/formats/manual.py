@@ -7,7 +7,6 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import PurePath
 
 from shortlist.documents import Document, Problem
 from shortlist.errors import SourceError
@@ -25,15 +24,9 @@ from shortlist.sources.formats.roff import (
     unescape,
 )
 
-_NAME = re.compile(r"\.(?:[1-9]\w{0,9}|man|mdoc|roff)(?:\.gz)?\Z", re.IGNORECASE)
 _GZIP = b"\x1f\x8b"
 _LINK = re.compile(r"(?:[.']\\\".*\n)*[.']so[ \t]+\S+\s*")
 _SUMMARY = re.compile(r"^NAME\n\s+(\S.{0,120})", re.MULTILINE)
-
-
-def has_manual_name(path: PurePath) -> bool:
-    """Whether a file is named as manual pages are: ls.1, open.2.gz, Pod::Man.3pm."""
-    return bool(_NAME.search(path.name))
 
 
 def read_manual(read_plain: Callable[[File], Iterator[Document | Problem]], file: File) -> Iterator[Document | Problem]:
