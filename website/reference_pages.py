@@ -19,7 +19,7 @@ from mkdocs.structure.pages import Page
 from shortlist.cli.app import EXIT_CODES, app
 from shortlist.compat.retriever_service import create_app
 from shortlist.compat.retriever_settings import KEYS
-from shortlist.mcp.agent_tools import DEFINITIONS
+from shortlist.mcp.tool_definitions import DEFINITIONS
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

@@ -11,10 +11,10 @@ from typing import Any
 
 from shortlist.index.embedders import named
 from shortlist.index.embedders.tokenization import BytePairTokenizer
-from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.catalog_index import CatalogIndex
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.tool_definitions import DEFINITIONS
 
 SERVERS, TOOLS = 50, 2_000
 VERBS = ("get", "list", "create", "update", "delete", "search", "send", "export", "import", "archive", "share")

@@ -15,10 +15,10 @@ from mcp_types import CallToolResult, TextContent, Tool
 import shortlist
 from shortlist import REFUSAL
 from shortlist.mcp.agent_server import AgentActions, make_server
-from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.collection import Collection, StoredCorpora
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.retrieval.agent_actions import LONGEST_READ
 from tests.mcp.conftest import INVOICE, TEXT, WEATHER, Agent, Servers, text_of, tool, with_agent
 from tests.mcp.many_servers import count_tokens

@@ -16,7 +16,6 @@ import pytest
 from shortlist._paths import config_dir
 from shortlist.cli import run
 from shortlist.mcp import agent_tools, skill_resources
-from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.gateway import (
     dispatch,
     relay,
@@ -30,6 +29,7 @@ from shortlist.mcp.gateway import (
 )
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.large_results import stored_results
+from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
 from tests.mcp.conftest import WEATHER, Servers

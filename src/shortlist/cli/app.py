@@ -81,6 +81,11 @@ mcp = LazyGroup(
                 "mcp_commands", "Permit calls of tools, even if denied before; without TOOL, show all rules."
             ),
             "deny": LazyCommand("mcp_commands", "Hide tools from agents: they are neither found nor called."),
+            "pin": LazyCommand(
+                "mcp_commands",
+                "Offer tools to agents under their own names, beside the six; without TOOL, show those.",
+            ),
+            "unpin": LazyCommand("mcp_commands", "Offer pinned tools under their own names no longer."),
         }
     },
     examples=["shortlist mcp", "shortlist mcp status"],

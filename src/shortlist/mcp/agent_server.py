@@ -16,19 +16,22 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._paths import describe_os_error
 from shortlist.errors import InputError, ShortlistError
 from shortlist.mcp import protocol_handlers
-from shortlist.mcp.agent_tools import DEFINITIONS, SCHEMAS, AgentActions, Data
+from shortlist.mcp.agent_tools import AgentActions, Data
 from shortlist.mcp.client_sessions import client_address
 from shortlist.mcp.gateway.client_link import SESSION_HEADER
+from shortlist.mcp.gateway.pinned_tools import define
 from shortlist.mcp.gateway.relay import Exchanges, is_modern, request_roots
 from shortlist.mcp.hook_socket import answer_hooks
 from shortlist.mcp.protocol_handlers import complete
 from shortlist.mcp.resource_handlers import ResourceHandlers
+from shortlist.mcp.tool_definitions import DEFINITIONS, SCHEMAS
 from shortlist.safety.principals import PRINCIPAL, current_principal
 
 __all__ = ["AgentActions", "make_server", "serve_stdio"]
@@ -36,6 +39,7 @@ __all__ = ["AgentActions", "make_server", "serve_stdio"]
 log = logging.getLogger("shortlist.mcp")
 
 CALLS = ("call", "call_read")  # whose results are those of servers
+MOST_LISTENERS = 1_000  # clients that hear when the tools change
 
 ROOTS_REQUESTS = ("tools/call", "prompts/get", "resources/read", "completion/complete")  # that may start a server
 
@@ -57,6 +61,11 @@ def make_server(agent: AgentActions) -> Server[Any]:
         on_list_resource_templates=resources.list_templates,
         on_read_resource=resources.read_resource,
     )
+    # The SDK makes these options itself for sessions over HTTP.
+    changes = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+    server.create_initialization_options = functools.partial(  # type: ignore[method-assign]
+        server.create_initialization_options, changes
+    )
     handlers.server = server
     server.middleware.append(handlers.identify_client)
     protocol_handlers.add_handlers(server, agent.gateway, handlers.exchanges)
@@ -73,6 +82,8 @@ class _AgentHandlers:
         self._agent = agent
         self._tools = [types.Tool.model_validate(definition) for definition in DEFINITIONS]
         self._runs = 0  # of the server: over HTTP, there are two
+        self._listeners: dict[str, ServerSession] = {}  # by address, the clients that hear when the tools change
+        agent.gateway.on_pins_changed = self.send_tools_changed
         self.exchanges = Exchanges()
         self.server: Server[Any]
 
@@ -110,18 +121,36 @@ class _AgentHandlers:
             else:
                 link.roots.is_outdated = True
 
-    async def list_tools(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         self._agent.warm_up()
         self.server.instructions = await asyncio.to_thread(self._agent.instructions)  # for the next client
-        return types.ListToolsResult(tools=self._tools)
+        if not is_modern(context) and (context.request is None or SESSION_HEADER in context.request.headers):
+            self._listeners.pop(client_address.get(), None)
+            self._listeners[client_address.get()] = context.session
+            while len(self._listeners) > MOST_LISTENERS:
+                del self._listeners[next(iter(self._listeners))]
+        pinned = await asyncio.to_thread(self._agent.gateway.list_pinned)
+        added = [types.Tool.model_validate(define(name, tool)) for name, tool in pinned.items()]
+        return types.ListToolsResult(tools=[*self._tools, *added])
+
+    async def send_tools_changed(self) -> None:
+        """Report to clients that other tools are pinned, or that those have changed."""
+        for address, session in list(self._listeners.items()):
+            try:
+                await session.send_tool_list_changed()
+            except Exception:  # the client is gone
+                self._listeners.pop(address, None)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Any:
         name, arguments = params.name, params.arguments or {}
         shown: Data | None = None
         try:
-            _check_arguments(name, arguments)
-            act = functools.partial(getattr(self._agent, name), **arguments)
-            if name in CALLS:
+            if pinned := self._agent.gateway.pins.get(name):
+                act = functools.partial(self._agent.call, pinned, arguments, is_pinned=True)
+            else:
+                _check_arguments(name, arguments)
+                act = functools.partial(getattr(self._agent, name), **arguments)
+            if pinned or name in CALLS:
                 return complete(await self.exchanges.run(context, params, act))
             shown = await act()
             text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
@@ -178,6 +207,5 @@ async def serve_stdio(
             loop.add_signal_handler(number, lambda code: leaving.add(loop.create_task(leave(code))), code)
     server = make_server(agent)
     async with answer_hooks(find_hints) if find_hints else nullcontext(), stdio_server() as (reading, writing):
-        changes = NotificationOptions(prompts_changed=True, resources_changed=True)
-        await server.run(reading, writing, server.create_initialization_options(changes))
+        await server.run(reading, writing, server.create_initialization_options())
     exit(0)  # a thread that still waits for a language model would keep the process alive

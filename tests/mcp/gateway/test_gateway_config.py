@@ -13,9 +13,9 @@ from mcp_types import Tool
 from shortlist._environment import GATEWAY
 from shortlist.cli import run
 from shortlist.errors import SourceError
-from shortlist.mcp.agent_tools import DEFINITIONS
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig, Permissions
+from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.mcp_client.project_trust import trust
 from tests.mcp.conftest import WEATHER, Agent, Servers, text_of, tool, until, with_agent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,10 +30,12 @@ with lazy_imports():
     from shortlist.install import agent_config
     from shortlist.library import corpus_names
     from shortlist.mcp import collection as collections
-    from shortlist.mcp.gateway import approval_summary, dispatch, gateway_config, profiles
+    from shortlist.mcp import tool_definitions
+    from shortlist.mcp.gateway import approval_summary, dispatch, gateway_config, pinned_tools, profiles
     from shortlist.mcp_client import config_files, project_trust, server_config, token_store
 
 if TYPE_CHECKING:
+    from shortlist.install.agent_config import AgentConfig
     from shortlist.mcp.collection import Collection
     from shortlist.mcp.gateway.dispatch import Gateway
     from shortlist.mcp.gateway.gateway_config import GatewayConfig
@@ -330,10 +332,20 @@ def deny(out: Output, names: tuple[str, ...]) -> None:
     _permit(out, names, "never")
 
 
-def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
+def _open_own_file(key: str) -> AgentConfig:
+    """The user's mcp.json, to edit what is under a key. An existing file keeps its permissions."""
     path = config_dir() / config_files.OWN_FILE
-    is_private = not path.exists()  # an existing file keeps its permissions
-    file = agent_config.AgentConfig(path, "permissions", private=is_private)
+    return agent_config.AgentConfig(path, key, private=not path.exists())
+
+
+def _save(file: AgentConfig) -> None:
+    change = file.change()
+    if change.is_needed:
+        change.apply()
+
+
+def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
+    file = _open_own_file("permissions")
     for name in names:
         if not name.strip("/* "):
             raise InputError(f"{name!r} names no server. Write SERVER, SERVER/TOOL or SERVER/PATTERN*.")
@@ -341,9 +353,7 @@ def _permit(out: Output, names: Sequence[str], access: str | None) -> None:
             file.put([name], access)
         elif name in file.servers:
             file.drop(name)
-    change = file.change()
-    if change.is_needed:
-        change.apply()
+    _save(file)
     rules = dict(file.servers)
     lines = [f"{rule:5} {printable(name)}" for name, rule in rules.items()]
     lines = lines or ["No rules. Tools are read or write as their servers mark them."]
@@ -371,3 +381,72 @@ def _find_matches(out: Output, names: Sequence[str], access: str) -> dict[str, l
             shown = f": {', '.join(map(printable, ids[:MOST_MATCHES]))}{more}" if ids else ""
             out.note(f"{printable(name)} matches {count_of(len(ids), 'known tool')}{shown}.")
     return matches
+
+
+@command(examples=["shortlist mcp pin github/get_issue"])
+@click.argument("names", nargs=-1, metavar="[TOOL]...")
+@config_option
+def pin(out: Output, names: tuple[str, ...], config: tuple[str, ...]) -> None:
+    """Offer tools to agents under their own names, beside the six; without TOOL, show those. A tool whose name is taken
+    has that of its server before it."""
+    catalog = dispatch.Gateway(gateway_config.GatewayConfig(config)).catalog
+    file = _open_pins()
+    for id in dict.fromkeys(names):
+        server, _, own_name = id.partition("/")
+        if id not in catalog.tools:
+            if not own_name or server in catalog.listings:
+                near = did_you_mean(id, catalog.tools)
+                raise InputError(
+                    f"{id!r} is not a known tool.{near} List the tools with: shortlist mcp status --refresh"
+                )
+            out.warn(f"The tools of {server!r} are not known. {id!r} is pinned anyway.")
+        if id in file.servers.values():
+            continue
+        taken = {**dict.fromkeys(tool_definitions.SCHEMAS, "shortlist"), **file.servers}
+        name = pinned_tools.choose_name(id, taken)
+        if name != own_name:
+            reason = f"{printable(own_name)} is a name of {printable(taken[own_name])}"
+            out.warn(f"{printable(id)} is offered as {name}: {reason}.")
+        file.put([name], id)
+    _save(file)
+    _show_pins(out, file.servers, catalog.tools)
+
+
+@command(examples=["shortlist mcp unpin github/get_issue"])
+@click.argument("names", nargs=-1, required=True, metavar="TOOL...")
+def unpin(out: Output, names: tuple[str, ...]) -> None:
+    """Offer pinned tools under their own names no longer. TOOL is SERVER/TOOL or the name under which it is offered."""
+    file = _open_pins()
+    for given in names:
+        matches = [name for name, id in file.servers.items() if given in (name, id)]
+        if not matches:
+            near = did_you_mean(given, [*file.servers.values(), *file.servers])
+            raise InputError(f"{given!r} is not pinned.{near} List the pinned tools with: shortlist mcp pin")
+        for name in matches:
+            file.drop(name)
+    _save(file)
+    _show_pins(out, file.servers, dispatch.Gateway(gateway_config.GatewayConfig()).catalog.tools)
+
+
+def _open_pins() -> AgentConfig:
+    file = _open_own_file(gateway_config.PINNED)
+    gateway_config.check_pins(file.servers)
+    return file
+
+
+def _show_pins(out: Output, pins: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
+    rows = [{"name": name, "tool": id, "state": _describe_pin(tools.get(id))} for name, id in pins.items()]
+    lines = [
+        f"{printable(row['name'])}: {printable(row['tool'])}" + (f" ({row['state']})" if row["state"] else "")
+        for row in rows
+    ]
+    text = "\n".join(lines) or "No tool is pinned. Agents find all of them with discover."
+    out.show({"pinned": rows}, text, [row["tool"] for row in rows])
+
+
+def _describe_pin(tool: Tool | None) -> str:
+    """Why a pinned tool is not offered; empty if it is."""
+    if tool is None:
+        return "not known: its server is not configured, or does not offer it"
+    denied, pending = "denied by a rule", "pending approval"
+    return "" if tool.is_offered else denied if tool.access == "never" else pending

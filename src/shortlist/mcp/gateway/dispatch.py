@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,9 @@ from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.arguments import explain_problems, parse_arguments
 from shortlist.mcp.gateway.client_link import SESSION_HEADER, ClientLink, ClientProfile
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
+from shortlist.mcp.gateway.pinned_tools import define
 from shortlist.mcp.gateway.server_offers import ServerOffers
+from shortlist.mcp.gateway.tool_approvals import hash_of
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Tool, ToolCatalog, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import Upstream
 from shortlist.mcp_client.server_config import ServerConfig
@@ -69,6 +71,7 @@ class Gateway:
         self.home, self.tools_folder, self.shared_folder = config.home, config.tools, config.shared
         self.record_place = config.record_place
         self.pending_files, self.problems, self._permissions = found.pending, found.problems, found.permissions
+        self.pins = found.pins
         self._active, self._left_out = found.active, found.left_out
         self.catalog = ToolCatalog(found.servers, found.permissions)
         self.offers = ServerOffers(found.servers, found.permissions)
@@ -79,6 +82,8 @@ class Gateway:
         self._watching: asyncio.Task[None] | None = None
         self._reloading = asyncio.Lock()
         self._woken = 0.0
+        self.on_pins_changed: Callable[[], Awaitable[None]] | None = None
+        self._pins_digest = self._digest_pins()
 
     def _make_upstream(self, server: ServerConfig) -> Upstream:
         return Upstream(server, self.catalog, self.offers, self.link)
@@ -165,6 +170,7 @@ class Gateway:
             self.pending_files, self.problems = found.pending, found.problems
             self._active, self._left_out = found.active, found.left_out
             self._permissions = self._permissions if "permissions" in unreadable else found.permissions
+            self.pins = self.pins if "pinned" in unreadable else found.pins
             same = {name: one for name, one in before.items() if servers.get(name) == one.server}
             self._upstreams = {name: same.get(name) or self._make_upstream(server) for name, server in servers.items()}
             await asyncio.to_thread(self.catalog.configure, list(servers.values()), self._permissions)
@@ -181,9 +187,27 @@ class Gateway:
             await asyncio.sleep(CONFIG_POLL_SECONDS)
             try:
                 await self.reload()
+                await self._follow_pins()
                 await self._close_unused()
             except Exception:  # the next change is applied all the same
                 log.exception("The configuration of MCP servers could not be applied.")
+
+    def list_pinned(self) -> dict[str, Tool]:
+        """The pinned tools that are offered, by the names under which clients see them."""
+        self.catalog.reload()
+        tools = self.catalog.tools
+        return {name: tools[id] for name, id in self.pins.items() if id in tools and tools[id].is_offered}
+
+    def _digest_pins(self) -> str:
+        return hash_of([define(name, tool) for name, tool in self.list_pinned().items()]) if self.pins else ""
+
+    async def _follow_pins(self) -> None:
+        """Report it if other tools are pinned, or if those have changed."""
+        digest = await asyncio.to_thread(self._digest_pins)
+        if digest != self._pins_digest:
+            self._pins_digest = digest
+            if self.on_pins_changed:
+                await self.on_pins_changed()
 
     def wake(self) -> None:
         """Begin to read the lists that are missing or old, a few servers at a time, and to watch the configuration."""

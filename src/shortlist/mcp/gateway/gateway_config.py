@@ -17,6 +17,7 @@ from shortlist._projects import project_folders
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.profiles import ActiveProfile, Profiles, ServerChoice, find_unknown, hash_text, resolve
+from shortlist.mcp.tool_definitions import SCHEMAS
 from shortlist.mcp_client.config_files import OWN_FILE, ConfigurationFile, PendingFile, possible_files
 from shortlist.mcp_client.project_trust import key_of, trust_file
 from shortlist.mcp_client.server_config import (
@@ -29,6 +30,7 @@ from shortlist.mcp_client.server_config import (
 )
 from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
 
+PINNED = "pinned"  # the key of pinned tools in a file
 PLACE = "place.txt"  # in the folder of a configuration: the project or the files that it is about
 
 Access = Literal["read", "write", "never"]
@@ -55,6 +57,13 @@ class Permissions(NamedTuple):
         return next(matching, "read" if is_read_only else "write")
 
 
+def check_pins(pins: Mapping[str, Any]) -> None:
+    for name, id in pins.items():
+        if not isinstance(id, str) or name in SCHEMAS:
+            reason = "is the name of a tool of shortlist" if name in SCHEMAS else "must name a tool as SERVER/TOOL"
+            raise SourceError(f"{name!r} under '{PINNED}' in mcp.json {reason}. Choose another name or tool.")
+
+
 def matches_rule(name: str, access: str | None, server: str, tool: str) -> bool:
     """Whether a rule is about a tool. What is denied is denied in any case of its letters."""
     id = f"{server}/{tool}"
@@ -69,8 +78,9 @@ def shared_folder() -> Path:
 
 
 class ConfiguredServers(NamedTuple):
-    """The servers, project files that are pending approval, problems with other files, the user's permissions, and what
-    is chosen of the servers, with the names of those that are left out."""
+    """The servers, project files that are pending approval, problems with other files, the user's permissions, what is
+    chosen of the servers, with the names of those that are left out, and the ids of pinned tools by the names under
+    which they are offered."""
 
     servers: tuple[ServerConfig, ...] = ()
     pending: tuple[PendingFile, ...] = ()
@@ -78,6 +88,7 @@ class ConfiguredServers(NamedTuple):
     permissions: Permissions = Permissions()
     active: ActiveProfile = ActiveProfile()
     left_out: tuple[str, ...] = ()
+    pins: Mapping[str, str] = {}
 
 
 class ServerDefaults(NamedTuple):
@@ -155,6 +166,11 @@ class GatewayConfig:
         except SourceError as error:
             permissions = Permissions((("*", "never"),))  # the unreadable rules may deny anything
             problems.append(Problem("permissions", f"{error} No tool can be called until this is fixed."))
+        pins: Mapping[str, str] = {}
+        try:
+            pins = self._read_pins()
+        except SourceError as error:
+            problems.append(Problem("pinned", str(error)))
         pending = tuple(item for item in problems if isinstance(item, PendingFile))
         defaults, problem = self._read_defaults()
         problems += [problem] if problem else []
@@ -174,6 +190,7 @@ class GatewayConfig:
             permissions,
             active,
             tuple(server.name for server in servers if not active.includes(server.name)),
+            pins,
         )
 
     def _read_choice(self, strict: bool) -> ActiveProfile:
@@ -215,13 +232,22 @@ class GatewayConfig:
         return Profiles(sets, default)
 
     def _read_permissions(self) -> Permissions:
-        rules: dict[str, Any] = {}
+        return Permissions.of(self._merge_own_files("permissions", "map servers or tools to read, write or never"))
+
+    def _read_pins(self) -> Mapping[str, str]:
+        pins = self._merge_own_files(PINNED, "map names to tools, each as SERVER/TOOL")
+        check_pins(pins)
+        return pins
+
+    def _merge_own_files(self, key: str, rule: str) -> dict[str, Any]:
+        """A mapping that the user's files have under a key; the first file that has a name counts."""
+        merged: dict[str, Any] = {}
         for path, data in self._read_own_files():
-            found = data.get("permissions") or {}
+            found = data.get(key) or {}
             if not isinstance(found, Mapping):
-                raise SourceError(f"'permissions' in {path} must map servers or tools to read, write or never.")
-            rules = {**found, **rules}
-        return Permissions.of(rules)
+                raise SourceError(f"'{key}' in {path} must {rule}.")
+            merged = {**found, **merged}
+        return merged
 
     def _read_defaults(self) -> tuple[ServerDefaults, Problem | None]:
         """What applies to servers that do not say it."""
