@@ -35,6 +35,7 @@ from bench import (
     scale,
     searches,
     segment_fuzz,
+    sessions,
     soak,
     startup,
     texts,
@@ -74,6 +75,7 @@ BENCHMARKS = {
     "install": install,
     "scale": scale,
     "searches": searches,
+    "sessions": sessions,
     "soak": soak,
 }
 

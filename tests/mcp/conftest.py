@@ -206,19 +206,20 @@ def ask(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
     return dict(post(client, act, **arguments)["structuredContent"])
 
 
-def post(client: TestClient, act: str, /, **arguments: Any) -> dict[str, Any]:
+def post(client: TestClient, act: str, /, session: str = "", **arguments: Any) -> dict[str, Any]:
     """The result of a tool call over HTTP."""
     request = REQUEST | {"method": "tools/call", "params": {"name": act, "arguments": arguments}}
-    answer = client.post("/mcp", json=request, headers=HEADERS)
+    answer = client.post("/mcp", json=request, headers=HEADERS | ({"Mcp-Session-Id": session} if session else {}))
     assert answer.status_code == 200, answer.text
     lines = answer.text.splitlines()  # of JSON or, in a session, of a stream of events
     (data,) = [line.removeprefix("data: ") for line in lines if line.startswith(("{", "data: {"))]
     return dict(json.loads(data)["result"])
 
 
-def begin_session(client: TestClient) -> str:
+def begin_session(client: TestClient, **capabilities: Any) -> str:
     """The id of a new session over HTTP."""
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    about = {"name": "t", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": about}
     answer = client.post("/mcp", json=REQUEST | {"method": "initialize", "params": params}, headers=HEADERS)
     return str(answer.headers["mcp-session-id"])
 

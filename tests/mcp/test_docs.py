@@ -32,6 +32,7 @@ from shortlist.mcp.large_results import stored_results
 from shortlist.mcp.tool_definitions import DEFINITIONS
 from shortlist.mcp_client import browser_sign_in, stdio_transport
 from shortlist.mcp_client import connection as source
+from shortlist.server.routes import mcp_routes
 from tests.mcp.conftest import WEATHER, Servers
 from tests.mcp.many_servers import compare_tokens, make_servers
 from tests.mcp.test_agent_server import environment
@@ -132,6 +133,11 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
         agent_tools.ASK_SECONDS,
     )
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
+    sessions = (
+        f"{mcp_routes.MOST_SESSIONS:,} sessions for each profile, {mcp_routes.MOST_USER_SESSIONS} of them of one user"
+    )
+    assert sessions in PROSE
+    assert f"Servers of {dispatch.MOST_PRIVATE_CLIENTS} clients" in PROSE
     assert f"{stdio_transport.LONGEST_LINE_BYTES >> 20} MiB for a message" in PROSE
     assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition" in PROSE
     assert f"Beyond {stored_results.LONGEST_RESULT:,} characters" in PROSE

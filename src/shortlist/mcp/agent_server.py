@@ -111,7 +111,8 @@ class _AgentHandlers:
         link = self._agent.gateway.find_link() if ctx.method in ROOTS_REQUESTS else None
         if link and link.roots.is_outdated:
             request_roots(link.roots, ctx.session, ctx.request_id)
-        return await call_next(ctx)
+        with self._agent.gateway.keep_servers():
+            return await call_next(ctx)
 
     async def update_roots(self, context: Context, _: types.NotificationParams) -> None:
         """Request the roots: over HTTP with the next request, in whose open stream the client reads."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from shortlist.mcp.gateway import dispatch as gateways
 from shortlist.mcp.gateway import upstream, upstream_listing
 from shortlist.mcp.gateway.dispatch import CallFailed
-from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, tool, until, with_agent
+from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, begin_session, post, tool, until, with_agent
 
 
 def test_no_server_starts_before_it_is_needed_and_a_known_one_only_when_it_is_called(servers: Servers) -> None:
@@ -191,3 +194,22 @@ def test_the_outcome_of_a_call_names_its_tool(servers: Servers) -> None:
         await gateway.close()
 
     asyncio.run(main())
+
+
+def test_servers_of_a_client_are_not_closed_during_its_call_and_the_idle_ones_of_many_clients_are(
+    servers: Servers, start: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateways, "MOST_PRIVATE_CLIENTS", 1)
+    monkeypatch.setattr(gateways, "CONFIG_POLL_SECONDS", 0.02)
+    one = servers.add("one", tool("sleep"))
+    client = start()
+    sessions = [begin_session(client, elicitation={}) for _ in range(3)]
+
+    def sleep(session: str) -> Any:
+        result = post(client, "call", session, tool="one/sleep", arguments={"seconds": 0.5})
+        return result["content"][0]["text"]
+
+    with ThreadPoolExecutor() as pool:
+        for _ in range(2):  # the second time, servers start again
+            assert list(pool.map(sleep, sessions)) == ['sleep {"seconds": 0.5}'] * 3
+    asyncio.run(until(lambda: one.count_alive() == 2))  # of the latest client, and of those that share one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -202,25 +202,49 @@ def test_a_session_belongs_to_the_user_who_began_it(guarded: TestClient, issuer:
         guarded.delete("/mcp", headers=HEADERS | sign(issuer.token()) | {"Mcp-Session-Id": session})
 
 
-def test_a_session_that_its_user_ended_makes_room_for_another(
-    guarded: TestClient, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mcp_routes, "MOST_SESSIONS", 2)
+@pytest.fixture
+def begin(guarded: TestClient, issuer: Issuer) -> Iterator[Callable[[str], str]]:
+    """Begins a session of a user."""
+    begun: list[tuple[str, str]] = []
 
-    def begin(user: str) -> str:
+    def begin_session(user: str) -> str:
         about: Any = {
             "protocolVersion": "2025-06-18",
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         }
         session: str = call(guarded, issuer.token(user), "initialize", **about).headers["mcp-session-id"]
+        begun.append((user, session))
         return session
 
-    first, ended = begin("bob"), begin("ada")
+    yield begin_session
+    for user, session in begun:
+        end(guarded, issuer.token(user), session)
+
+
+def end(client: TestClient, token: str, session: str) -> None:
     with suppress(asyncio.CancelledError):
-        guarded.delete("/mcp", headers=HEADERS | sign(issuer.token("ada")) | {"Mcp-Session-Id": ended})
-    last = begin("ada")
+        client.delete("/mcp", headers=HEADERS | sign(token) | {"Mcp-Session-Id": session})
+
+
+def test_a_session_that_its_user_ended_makes_room_for_another(
+    guarded: TestClient, issuer: Issuer, begin: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_routes, "MOST_SESSIONS", 2)
+    first, ended = begin("bob"), begin("ada")
+    end(guarded, issuer.token("ada"), ended)
+    begin("ada")
     assert call(guarded, issuer.token("bob"), "tools/list", first).status_code == 200
-    for user, session in (("ada", last), ("bob", first)):
-        with suppress(asyncio.CancelledError):
-            guarded.delete("/mcp", headers=HEADERS | sign(issuer.token(user)) | {"Mcp-Session-Id": session})
+
+
+def test_a_user_with_too_many_sessions_loses_the_one_that_was_not_used_for_longest(
+    guarded: TestClient, issuer: Issuer, begin: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_routes, "MOST_USER_SESSIONS", 2)
+    monkeypatch.setattr(mcp_routes, "MOST_SESSIONS", 4)
+    sessions = [("bob", begin("bob")), ("ada", begin("ada")), ("ada", begin("ada"))]
+    assert call(guarded, issuer.token("ada"), "tools/list", sessions[1][1]).status_code == 200
+    sessions.append(("ada", begin("ada")))
+    codes = [call(guarded, issuer.token(user), "tools/list", id).status_code for user, id in sessions]
+    assert codes == [200, 200, 404, 200]
+    begin("bob")  # for whom there is room, since the session is over

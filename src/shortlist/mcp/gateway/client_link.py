@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp.server.session import ServerSession
     from mcp_types import LoggingLevel, Root
 
-ROOTS_SECONDS = 5.0  # for the client to list its roots
+ROOTS_SECONDS = 20.0  # for the client to list its roots, for which servers wait
 MOST_ROOTS_REQUESTS = 3  # in a row that a client does not answer
 SESSION_HEADER = "mcp-session-id"
 RELAYED = ("elicitation", "sampling")  # the capabilities of a client that servers can use through the gateway

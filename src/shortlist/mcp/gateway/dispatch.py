@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,7 @@ from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Tool, ToolCatalog, Un
 from shortlist.mcp.gateway.upstream import Upstream
 from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.mcp_client.server_failures import ServerError
+from shortlist.safety.principals import current_principal
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -35,7 +37,7 @@ CONFIG_POLL_SECONDS = 2.0  # between checks for changes of the configuration
 FIRST_LIST_SECONDS = 3.0  # that searches wait for a server without a list, once
 START_SLOT_SECONDS = 5.0  # after which a server that does not start keeps no other from starting
 UNUSED_CLIENT_SECONDS = 1800.0  # after which the servers of a client over HTTP are closed
-MOST_PRIVATE_CLIENTS = 20  # clients over HTTP with servers of their own
+MOST_PRIVATE_CLIENTS = 100  # clients over HTTP with servers of their own that are kept while no request is open
 
 # The client of this request among those that have servers of their own; empty for all others.
 current_client: ContextVar[str] = ContextVar("current_client", default="")
@@ -109,11 +111,26 @@ class Gateway:
             key = session or profile.variant
             private = self._private.pop(key, None) or PrivateServers(self.catalog, self.offers, profile)
             self._private[key] = private
-            private.used_at = time.monotonic()
+            private.used_at, principal = time.monotonic(), current_principal.get()
+            private.user = principal.user if principal else ""
             link = private.link
         current_client.set(key)
         if has_back_channel and (key or context.request is None):
             link.session = context.session
+
+    @contextlib.contextmanager
+    def keep_servers(self) -> Iterator[None]:
+        """Keep the servers of the client of this request from being closed while it is answered."""
+        private = self._private.get(current_client.get())
+        if private is None:
+            yield
+            return
+        private.open_requests += 1
+        try:
+            yield
+        finally:
+            private.open_requests -= 1
+            private.used_at = time.monotonic()
 
     def find_link(self) -> ClientLink | None:
         """How the client of this request is reached between its requests; None if it shares servers with others."""
@@ -145,11 +162,20 @@ class Gateway:
             await private.close()
 
     async def _close_unused(self) -> None:
-        """Close the servers of clients that are gone."""
+        """Close the servers of clients that are gone, and of those beyond the limit: of the user who has most, the
+        clients that were not used for longest. Those with open requests are kept."""
         oldest = time.monotonic() - UNUSED_CLIENT_SECONDS
-        gone = [key for key, one in self._private.items() if one.used_at < oldest]
-        gone += list(self._private)[: max(0, len(self._private) - MOST_PRIVATE_CLIENTS)]
-        await asyncio.gather(*(self._private.pop(key).close() for key in dict.fromkeys(gone)))
+        free = {key: one for key, one in self._private.items() if not one.is_busy}
+        gone = [key for key, one in free.items() if one.used_at < oldest]
+        counts = Counter(one.user for one in self._private.values())
+        counts.subtract(free[key].user for key in gone)
+        left = [key for key in free if key not in gone]
+        while counts.total() > MOST_PRIVATE_CLIENTS and left:
+            key = max(left, key=lambda key: counts[free[key].user])  # the first of those
+            left.remove(key)
+            gone.append(key)
+            counts[free[key].user] -= 1
+        await asyncio.gather(*(self._private.pop(key).close() for key in gone))
 
     async def reload(self) -> None:
         """Apply changes of the configuration and of the approvals."""
@@ -396,8 +422,16 @@ class PrivateServers:
     def __init__(self, catalog: ToolCatalog, offers: ServerOffers, profile: ClientProfile) -> None:
         self._catalog, self._offers = catalog, offers
         self.link = ClientLink(self._send_roots_changed, profile)
+        self.link.roots.is_outdated = True  # they were never requested, or are those before the servers were closed
         self.upstreams: dict[str, Upstream] = {}
         self.used_at = time.monotonic()
+        self.user = ""
+        self.open_requests = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request of the client is being answered. Since 2026, that may take several requests."""
+        return self.open_requests > 0 or any(one.is_busy for one in self.upstreams.values())
 
     async def _send_roots_changed(self) -> None:
         await asyncio.gather(*(one.send_roots_changed() for one in self.upstreams.values()))

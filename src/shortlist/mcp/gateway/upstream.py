@@ -53,6 +53,11 @@ class Upstream:
         return self._session if self._session and not self._session.is_over else None
 
     @property
+    def is_busy(self) -> bool:
+        """Whether a request to the server is open."""
+        return self._session is not None and self._session.is_busy
+
+    @property
     def _start_seconds(self) -> float:
         return self.server.start_seconds or START_SECONDS
 

@@ -80,6 +80,10 @@ class UpstreamSession:
             self.is_over = True
 
     @property
+    def is_busy(self) -> bool:
+        return bool(self._pending)
+
+    @property
     def capabilities(self) -> mcp_types.ServerCapabilities:
         return self._client.server_capabilities
 

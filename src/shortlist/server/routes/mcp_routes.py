@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import functools
 import json
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,7 @@ PATH = "/mcp"
 SECONDS = 3600.0  # time limit of a request: longer than any action takes, also if a person is asked
 STREAM_SECONDS = 24 * 3600.0  # time limit of the stream of a session, which a client then opens again
 MOST_SESSIONS = 1_000
+MOST_USER_SESSIONS = 100  # of a user of one profile; then the one that was not used for longest ends
 
 
 class AgentCorpora:
@@ -114,6 +116,19 @@ class Managers(NamedTuple):
                 task.cancel()
             await asyncio.wait({work, watcher})
 
+    async def end(self, session: str, scope: Scope) -> None:
+        """End a session as its client would, and close its servers."""
+        about = {**scope, "method": "DELETE", "headers": [(SESSION_HEADER.encode(), session.encode())]}
+        await _send_message(self.sessions, about, b"")
+        await self.gateway.forget(session)
+
+
+class UserSession:
+    """A session of a user, and the number of its requests that are being answered."""
+
+    def __init__(self, user: str) -> None:
+        self.user, self.open_requests = user, 0
+
 
 def _parse(body: bytes) -> dict[str, Any]:
     """The message of a request; empty if it is none, which the SDK reports."""
@@ -138,10 +153,14 @@ def _needs_stream(headers: Headers, message: dict[str, Any]) -> bool:
 
 async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
     """Cancel a request of a session, as its client would."""
-    import anyio  # noqa: PLC0415  # slow to load
-
     params = {"requestId": id, "reason": "The client closed the connection."}
     body = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode()
+    await _send_message(manager, dict(scope), body)
+
+
+async def _send_message(manager: Manager, scope: Scope, body: bytes) -> None:
+    """Send a request of our own to a session, and ignore the answer."""
+    import anyio  # noqa: PLC0415  # slow to load
 
     async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -150,7 +169,14 @@ async def _cancel(manager: Manager, scope: Scope, id: Any) -> None:
         pass
 
     with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the session has ended
-        await manager.handle_request(dict(scope), receive, send)
+        await manager.handle_request(scope, receive, send)
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """Whether a record is about more than a message that arrived after the end of its session."""
+    import anyio  # noqa: PLC0415  # slow to load
+
+    return not (record.exc_info and isinstance(record.exc_info[1], anyio.ClosedResourceError))
 
 
 class Agents:
@@ -158,7 +184,7 @@ class Agents:
 
     def __init__(self, make: Callable[[], Managers], key: str = "get_managers") -> None:
         self._make, self._key = make, key
-        self._owners: dict[str, str] = {}  # users by session
+        self._sessions: dict[str, UserSession] = {}  # those of users, by id, the latest last
 
     @contextlib.asynccontextmanager
     async def live(self) -> AsyncIterator[dict[str, Any]]:
@@ -198,19 +224,31 @@ class Agents:
             detail = "Agents send POST requests to this address; only a session has a stream."
             await make_problem(scope, 405, detail, headers={"Allow": "POST"})(scope, receive, send)
             return
-        if (user := _user_of(scope)) and session is not None and self._owners.get(session) != user:
-            await make_problem(scope, 404, "There is no such session. Initialize again.")(scope, receive, send)
-            return
-        if user and session is None:
-            send = self._note_owner(user, send)
+        own = self._sessions.get(session or "")
+        if (user := _user_of(scope)) and session is not None:
+            if own is None or own.user != user:
+                await make_problem(scope, 404, "There is no such session. Initialize again.")(scope, receive, send)
+                return
+            self._sessions[session] = self._sessions.pop(session)
         scope[EXTEND](SECONDS if scope["method"] == "POST" else STREAM_SECONDS)
         managers = await scope["state"][self._key]()
         if isinstance(managers, Managers):
+            if scope["method"] == "POST" and user and session is None:
+                if len(self._list_sessions(user, busy=True)) >= MOST_USER_SESSIONS:
+                    detail = f"{MOST_USER_SESSIONS} of your sessions are answering requests. Try again later."
+                    await make_problem(scope, 429, detail)(scope, receive, send)
+                    return
+                send = self._note_session(user, send, managers, scope)
             if scope["method"] == "POST":
-                await managers.answer(scope, receive, send)
+                own = own or UserSession(user)
+                own.open_requests += 1
+                try:
+                    await managers.answer(scope, receive, send)
+                finally:
+                    own.open_requests -= 1
                 return
             if scope["method"] == "DELETE" and session is not None:
-                self._owners.pop(session, None)
+                self._sessions.pop(session, None)
             await managers.sessions.handle_request(scope, receive, send)
             if scope["method"] == "DELETE" and session is not None:
                 await managers.gateway.forget(session)
@@ -220,14 +258,23 @@ class Agents:
             status, detail = 501 if isinstance(managers, MissingExtra) else get_status(managers), str(managers)
         await make_problem(scope, status, detail)(scope, receive, send)
 
-    def _note_owner(self, user: str, send: Send) -> Send:
-        """Remember who begins a session: no one else may use it."""
+    def _list_sessions(self, user: str, *, busy: bool) -> list[str]:
+        """The sessions of a user that answer requests or do not, the latest last."""
+        return [id for id, one in self._sessions.items() if one.user == user and bool(one.open_requests) == busy]
+
+    def _note_session(self, user: str, send: Send, managers: Managers, scope: Scope) -> Send:
+        """Remember who begins a session: no one else may use it. If the user has too many, another one ends."""
 
         async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start" and (id := Headers(raw=message["headers"]).get(SESSION_HEADER)):
-                self._owners[id] = user
-                while len(self._owners) > MOST_SESSIONS:
-                    del self._owners[next(iter(self._owners))]
+                idle = self._list_sessions(user, busy=False)
+                if idle and len(idle) + len(self._list_sessions(user, busy=True)) >= MOST_USER_SESSIONS:
+                    del self._sessions[idle[0]]
+                    # in a task of its own, as the end of a session cancels what serves it
+                    await asyncio.wait([asyncio.create_task(managers.end(idle[0], scope))])
+                self._sessions[id] = UserSession(user)
+                while len(self._sessions) > MOST_SESSIONS:
+                    del self._sessions[next(iter(self._sessions))]
             await send(message)
 
         return send_and_note
@@ -266,6 +313,7 @@ def make_managers(collection: Collection, llm: LLM | None, *, max_bytes: int, **
         from mcp.server.transport_security import TransportSecuritySettings  # noqa: PLC0415
 
         from shortlist.mcp.agent_server import AgentActions, make_server  # noqa: PLC0415
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_unexpected)
     manage = functools.partial(
         StreamableHTTPSessionManager,
         make_server(AgentActions(collection, lambda: llm, **options)),
