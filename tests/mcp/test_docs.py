@@ -125,6 +125,7 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
     assert dispatch.LIST_MAX_AGE_SECONDS == 24 * 3600
     assert f"waits up to {dispatch.FIRST_LIST_SECONDS:g} seconds" in PROSE
     assert f"after {upstream.MOST_FAILURES} failures in a row" in PROSE
+    assert f"stops after {upstream.IDLE_SECONDS / 60:g} minutes without a request" in PROSE
     assert (upstream.FIRST_PAUSE_SECONDS, upstream_listing.RELIST_SECONDS) == (1, 60)
     seconds = (
         upstream.START_SECONDS,

@@ -35,7 +35,8 @@ TIME_LIMIT_KEYS = {
     "seconds": ("timeout_seconds", "tool_timeout_sec"),
     "start_seconds": ("startup_timeout_sec", "startup_timeout_seconds"),
 }
-FILE_WIDE = ("new_tools", "redact_results", "result_characters")  # that a file may have for all of its servers
+IDLE = "idle_timeout_seconds"
+FILE_WIDE = ("new_tools", "redact_results", "result_characters", IDLE)  # that a file may have for all of its servers
 NEW_TOOLS = ("allow", "notify", "hold")  # the strictest last
 NOUNS: dict[type, str] = {str: "string", Mapping: "mapping", list: "list"}
 
@@ -62,6 +63,7 @@ class ServerConfig:
     deny: tuple[str, ...] = ()
     seconds: float | None = None  # the configured time limit of a call
     start_seconds: float | None = None  # the configured time limit of the start
+    idle_seconds: float | None = None  # without requests, after which it is configured to be stopped; 0: never
     new_tools: str = ""  # what happens to tools that are added later, see NEW_TOOLS; empty if it is not configured
     redacts_results: bool | None = None  # whether secrets are removed from results; None if it is not configured
     result_budgets: tuple[tuple[str, int], ...] = ()  # characters of a result by patterns of tool names
@@ -174,6 +176,7 @@ def _parse_server(name: str, entry: Any, folder: Path) -> ServerConfig:
     values["oauth"] = {key: expand(value) for key, value in _read_oauth(entry).items()}
     values |= {"allow": tool_patterns(entry, ALLOW), "deny": tool_patterns(entry, DENY)}
     values |= {field: _limit(entry, keys) for field, keys in TIME_LIMIT_KEYS.items()}
+    values["idle_seconds"] = 0 if entry.get(IDLE) == 0 else _limit(entry, (IDLE,))
     values |= {"new_tools": read_new_tools(entry), "redacts_results": read_redacts_results(entry)}
     values["result_budgets"] = read_result_budgets(entry)
     return ServerConfig(name, is_sse=entry.get("type") == "sse", secrets=tuple(secrets), **values)

@@ -25,7 +25,6 @@ from tests.mcp.conftest import (
     Servers,
     Upstream,
     tool,
-    until,
     with_agent,
 )
 from tests.mcp.gateway.test_relay import ERAS, Person
@@ -44,24 +43,33 @@ def test_a_server_is_told_who_the_client_is_and_what_it_cannot_do(servers: Serve
     with_agent(servers.gateway(), talk, mode=mode, client_info=Implementation(name="editor", version="7.1"))
 
 
-def test_each_client_finds_the_tools_that_the_server_offers_to_it(servers: Servers) -> None:
+def test_a_new_kind_of_client_starts_no_server_and_sees_what_is_offered_to_it_once_it_calls_one(
+    servers: Servers,
+) -> None:
     one = servers.add("one", WEATHER, behavior={"for_people": [tool("ask", "Asks a person which shelf is meant.")]})
 
     async def count(agent: Agent) -> int:
         await agent("discover", query="rain")
-        await until(lambda: one.is_alive() or len(one.starts) >= 2)
         async with asyncio.timeout(WAIT_SECONDS):
             while (row := (await agent("status"))["servers"][0])["state"] == "starting":
                 await asyncio.sleep(0.05)
         return int(row["tools"])
 
+    async def call_and_count(agent: Agent) -> list[int]:
+        before = await count(agent)
+        await agent.call("one/get_forecast", city="Ghent")
+        return [before, await count(agent)]
+
     assert with_agent(servers.gateway(), count) == 1
-    assert with_agent(servers.gateway(), count, **Person().options) == 2
-    assert len(one.starts) == 2
+    assert with_agent(servers.gateway(), count, **Person().options) == 1
+    assert len(one.starts) == 1
+    assert with_agent(servers.gateway(), call_and_count, **Person().options) == [1, 2]
     assert with_agent(servers.gateway(), count) == 1
     assert with_agent(servers.gateway(), count, **Person().options) == 2
     assert len(one.starts) == 2  # both lists are stored
     assert sorted(servers.gateway().catalog.tools) == ["one/ask", "one/get_forecast"]  # as the command line has it
+    assert with_agent(servers.gateway(), count, elicitation_callback=Person().elicit) == 2
+    assert len(one.starts) == 3  # since its lists differ, it is asked for every kind of client
 
 
 def test_servers_get_the_roots_of_the_client_and_no_others(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from shortlist.errors import SourceError
-from shortlist.mcp.gateway import upstream
+from shortlist.mcp.gateway import dispatch, upstream
 from tests.mcp.conftest import WEATHER, Agent, Servers, tool, until, with_agent
 
 # Life cycle
@@ -118,3 +118,29 @@ def test_a_server_that_never_answers_is_given_up(servers: Servers, monkeypatch: 
 
 
 # Names
+
+
+def test_an_idle_server_is_stopped_and_started_again_by_the_next_call(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "CONFIG_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(upstream, "IDLE_SECONDS", 0.2)
+    brief = servers.add("brief", WEATHER, tool("sleep"))
+    steady = servers.add("steady", tool("fail"), idle_timeout_seconds=0)
+    gateway = servers.gateway()
+
+    async def talk(agent: Agent) -> None:
+        await agent.error("call", tool="steady/fail")
+        for _ in range(2):
+            assert await agent.call("brief/sleep", seconds=0.4) == 'sleep {"seconds": 0.4}'  # it is not idle meanwhile
+            starts = len(brief.starts)
+            await until(lambda: not brief.is_alive())
+            await until(lambda: gateway.status()[0]["state"] == "idle")
+        assert "problem" not in gateway.status()[0]
+        results = await asyncio.gather(*(agent.call("brief/get_forecast", city="Ghent") for _ in range(5)))
+        assert results == ['get_forecast {"city": "Ghent"}'] * 5
+        assert (len(brief.starts), len(steady.starts)) == (starts + 1, 1)
+        assert steady.is_alive()
+
+    with_agent(gateway, talk)
+    assert not steady.is_alive()

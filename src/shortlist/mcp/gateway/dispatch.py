@@ -208,6 +208,10 @@ class Gateway:
             gone += [one for private in self._private.values() for one in private.remove_others(servers)]
             await asyncio.gather(*(one.close() for one in gone))
 
+    def _begin_watching(self) -> None:
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(CONFIG_POLL_SECONDS)
@@ -215,6 +219,9 @@ class Gateway:
                 await self.reload()
                 await self._follow_pins()
                 await self._close_unused()
+                for servers in (self._upstreams, *(private.upstreams for private in self._private.values())):
+                    for one in servers.values():
+                        one.stop_if_idle()
             except Exception:  # the next change is applied all the same
                 log.exception("The configuration of MCP servers could not be applied.")
 
@@ -238,8 +245,7 @@ class Gateway:
     def wake(self) -> None:
         """Begin to read the lists that are missing or old, a few servers at a time, and to watch the configuration."""
         now = time.time()
-        if self._watching is None:
-            self._watching = asyncio.create_task(self._watch())
+        self._begin_watching()
         if self._starting is None or (self._starting.done() and now - self._woken > OUTDATED_CHECK_SECONDS):
             self._woken = now
             self._starting = asyncio.create_task(self.refresh(self._find_outdated(self._upstreams)))
@@ -308,6 +314,7 @@ class Gateway:
 
     async def send(self, server: str, request: Any) -> dict[str, Any]:
         """The result of a request to a server, as it returned it."""
+        self._begin_watching()
         session = await self.find_upstream(server).connect()
         return await session.send(request)
 
@@ -319,6 +326,7 @@ class Gateway:
 
         With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
         """
+        self._begin_watching()
         await self.reload()
         tool = await self._find_or_wait(name)
         _check_access(tool, only_reads)

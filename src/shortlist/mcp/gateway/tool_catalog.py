@@ -105,8 +105,9 @@ class Listing(NamedTuple):
 class ToolCatalog:
     """The tools of some servers. Methods may be called from any thread.
 
-    What a server offers depends on what its client can be asked, so there is a list for each such variant. The catalog
-    has the tools of all of them, or those for one client.
+    What a server offers may depend on what its client can be asked, so there is a list for each such variant. The
+    catalog has the tools of all of them, or those for one client. A server that listed the same to all is expected to
+    list that to others, too, so it is not started for a client of another variant.
     """
 
     def __init__(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
@@ -238,11 +239,13 @@ class ToolCatalog:
             )  # changes with what is offered
 
     def has_list(self, name: str, variant: str) -> bool:
-        """Whether a server has listed its tools for clients of a variant."""
-        return _listing_of(self.servers[name], variant).exists()
+        """Whether the tools of a server are known that clients of a variant are offered."""
+        server = self.servers[name]
+        stored = _list_stored().get(key_of_server(server), [])
+        return _listing_of(server, variant) in stored or _is_same(list(filter(None, map(_read_listing, stored))))
 
     def _read_listings(self, name: str, paths: list[Path]) -> Listing | None:
-        """The list for this variant, else what is in all of them, which is then outdated."""
+        """The list for this variant, else what is in all of them, which is outdated if they differ."""
         if self._variant is not None:
             own = _read_listing(_listing_of(self.servers[name], self._variant))
             if own:
@@ -251,7 +254,8 @@ class ToolCatalog:
         if not found:
             return None
         tools = {tool: entry for listing in found for tool, entry in listing.tools.items()}
-        return Listing(found[-1].at if self._variant is None else 0.0, tools, found[-1].refused)
+        is_outdated = self._variant is not None and not _is_same(found)
+        return Listing(0.0 if is_outdated else found[-1].at, tools, found[-1].refused)
 
     def _list_other_names(self, server: str) -> list[str]:
         """The names of the tools of the other servers."""
@@ -319,6 +323,11 @@ def _list_stored() -> dict[str, list[Path]]:
     for path in sorted((data_dir() / "mcp" / "servers").glob("*.listed*.json")):
         found.setdefault(path.name.partition(".")[0], []).append(path)
     return found
+
+
+def _is_same(listings: Sequence[Listing]) -> bool:
+    """Whether lists for several variants have the same tools."""
+    return len({frozenset(listing.tools) for listing in listings}) == 1
 
 
 def _read_listing(path: Path) -> Listing | None:

@@ -24,6 +24,7 @@ START_WAIT_SECONDS = 10.0  # that a call waits for the next start
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 60.0
 MOST_FAILURES = 6  # in a row, after which the server is started only by a call
 STABLE_SECONDS = 60.0  # after which earlier failures no longer count
+IDLE_SECONDS = 1800.0  # without a request, after which a server is stopped, unless its configuration says otherwise
 
 UpstreamState = Literal["idle", "starting", "ready", "waiting", "failed", "needs sign-in"]
 
@@ -41,6 +42,9 @@ class Upstream:
         self._failed_starts = 0
         self._retry_at = 0.0
         self._was_ready = False  # before its problem
+        self._used_at = time.monotonic()
+        self._is_stopping = False  # since it is idle
+        self._wanted = asyncio.Event()  # for the task: a server that was stopped is to be started again
         self._closed = asyncio.Event()
         self._news = asyncio.Event()  # for the task: the server is lost, closed, or has other tools
         self._changed = asyncio.Condition()  # of the state
@@ -81,14 +85,28 @@ class Upstream:
 
     def start(self) -> None:
         """Start the server unless it runs or waits for its next attempt."""
+        self._wanted.set()
         if not self._closed.is_set() and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._run())
+
+    def stop_if_idle(self) -> None:
+        """Stop the server if it was not used for a while. It is started again when it is needed."""
+        limit = IDLE_SECONDS if self.server.idle_seconds is None else self.server.idle_seconds
+        if self.session is None or limit == 0:
+            return
+        if self.is_busy or self.session.list_subscribed():
+            self._used_at = time.monotonic()
+        elif time.monotonic() - self._used_at > limit:
+            self._is_stopping = True
+            self._wanted.clear()
+            self.session.disconnect()
 
     async def connect(self) -> UpstreamSession:
         """The connection to the server, which is started if it does not run."""
         if self.state == "waiting" and self._pause > START_WAIT_SECONDS:
             raise SourceError(self.describe())
         self.start()
+        self._used_at = time.monotonic()
         failed = self._failed_starts
         try:
             async with asyncio.timeout(self._start_seconds + START_WAIT_SECONDS), self._changed:
@@ -133,6 +151,7 @@ class Upstream:
     async def close(self) -> None:
         self._closed.set()
         self._news.set()
+        self._wanted.set()
         if self._start:
             with contextlib.suppress(RuntimeError):  # it is over
                 self._start.reschedule(asyncio.get_running_loop().time())
@@ -161,6 +180,11 @@ class Upstream:
                 self.problem = ""
                 await self._set_state("idle")
                 return
+            if self._is_stopping:
+                self._is_stopping, self.problem = False, ""
+                await self._set_state("idle")
+                await self._wanted.wait()
+                continue
             if self.state == "starting":
                 await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
             if session.refusal:
