@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from shortlist.mcp.gateway import dispatch as gateways
-from shortlist.mcp.gateway import upstream, upstream_listing
+from shortlist.mcp.gateway import tool_catalog, upstream, upstream_listing
 from shortlist.mcp.gateway.dispatch import CallFailed
 from tests.mcp.conftest import INVOICE, WEATHER, Agent, Servers, begin_session, post, tool, until, with_agent
 
@@ -164,6 +164,7 @@ def test_a_call_looks_its_tool_up_once_and_connects_once(servers: Servers, monke
         monkeypatch.setattr(owner, name, counted)
 
     async def talk(agent: Agent) -> None:
+        monkeypatch.setattr(tool_catalog, "FRESH_SECONDS", 0.0)
         assert await agent.call("weather/get_forecast", city="Ghent")
         count(gateways, "find_tool")
         count(gateways, "_check_access")
@@ -171,6 +172,11 @@ def test_a_call_looks_its_tool_up_once_and_connects_once(servers: Servers, monke
         assert await agent.call("weather/get_forecast", city="Bruges") == 'get_forecast {"city": "Bruges"}'
         assert counts == {"find_tool": 1, "_check_access": 1, "connect": 1}
         counts.clear()
+        monkeypatch.setattr(tool_catalog, "FRESH_SECONDS", 60.0)  # what was read a moment ago is not read again
+        assert await agent.call("weather/get_forecast", city="Bruges") == 'get_forecast {"city": "Bruges"}'
+        assert counts == {"_check_access": 1, "connect": 1}
+        counts.clear()
+        monkeypatch.setattr(tool_catalog, "FRESH_SECONDS", 0.0)
         monkeypatch.setattr(upstream_listing, "RELIST_SECONDS", -1.0)  # the list is read again, so the tool may differ
         assert await agent.call("weather/get_forecast", city="Bruges") == 'get_forecast {"city": "Bruges"}'
         assert counts == {"find_tool": 2, "_check_access": 2, "connect": 1}

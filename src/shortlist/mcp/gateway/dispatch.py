@@ -328,7 +328,9 @@ class Gateway:
         """
         self._begin_watching()
         await self.reload()
-        tool = await self._find_or_wait(name)
+        known = self.catalog.tools.get(name) if self.catalog.is_fresh else None
+        can_call = known and known.is_offered and (known.access == "read" or not only_reads)
+        tool = known if known and can_call else await self._find_or_wait(name)
         _check_access(tool, only_reads)
         parsed = parse_arguments(tool.id, arguments)
         try:

@@ -34,6 +34,7 @@ from shortlist.safety.prompt_injection import visual_key
 log = logging.getLogger("shortlist.mcp")
 
 FORMAT = 2  # of a stored list
+FRESH_SECONDS = 1.0  # for which calls do not look for what other processes have stored
 SHOWN = 300  # characters of a description in a review
 MOST_NAMED = 5
 
@@ -112,6 +113,7 @@ class ToolCatalog:
 
     def __init__(self, servers: Sequence[ServerConfig], permissions: Permissions) -> None:
         self._lock = threading.Lock()
+        self._read_at = 0.0
         self._variant: str | None = None
         self.configure(servers, permissions)
 
@@ -221,9 +223,15 @@ class ToolCatalog:
             self._approvals[server].approve(tool.listed for tool in some)
         self.reload()
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the files were compared a moment ago."""
+        return time.monotonic() - self._read_at < FRESH_SECONDS
+
     def reload(self) -> None:
         """Read what has changed on disk since the last time."""
         with self._lock:
+            self._read_at = time.monotonic()
             stored = _list_stored()
             listings = {name: stored.get(key_of_server(server), []) for name, server in self.servers.items()}
             stamps = {name: stamp_of(*listings[name], *self._approvals[name].paths) for name in self.servers}
