@@ -42,23 +42,23 @@ class UnsafeChange(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """The text of a file before (None if it does not exist) and after. Nothing is written before `apply`."""
+    """The text of a file before and after (None if it does not exist). Nothing is written before `apply`."""
 
     path: Path
     before: str | None
-    after: str
+    after: str | None
     secrets: frozenset[Secret] = frozenset()  # which the diff hides
     is_private: bool = False  # whether only the owner may read the file and its backup from now on
 
     @property
     def is_needed(self) -> bool:
-        return self.after != (self.before or "")
+        return (self.after or "") != (self.before or "") or (self.after is None) > (self.before is None)
 
     def diff(self) -> str:
         """The change as a unified diff, with secrets hidden."""
-        names = str(self.path) if self.before is not None else os.devnull, str(self.path)
-        before, after = (self.before or "").splitlines(), self.after.splitlines()
-        lines = difflib.unified_diff(before, after, *names, lineterm="", n=2)
+        before, after = ((text or "").splitlines() for text in (self.before, self.after))
+        old, new = (str(self.path) if text is not None else os.devnull for text in (self.before, self.after))
+        lines = difflib.unified_diff(before, after, old, new, lineterm="", n=2)
         return redact("".join(f"{line}\n" for line in lines), self.secrets)
 
     def check(self) -> None:
@@ -77,6 +77,9 @@ class FileChange:
         if self.is_private and self.before is not None:
             self.path.chmod(self.path.stat().st_mode & 0o600)  # before the backup, which has the same permissions
         backup = _back_up(self.path) if self.before is not None else None
+        if self.after is None:
+            self.path.unlink()
+            return backup
         self.path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(self.path, self.after, private=self.is_private)
         return backup

@@ -155,4 +155,4 @@ def test_a_broken_file_does_not_keep_uninstall_from_the_others(home: Path, capsy
     assert "mcp.json" in errors
     assert "hooks.json" in errors
     assert "shortlist" in (home / ".codex" / "config.toml").read_text()
-    assert "shortlist" not in (home / ".gemini" / "settings.json").read_text()
+    assert not (home / ".gemini").exists()

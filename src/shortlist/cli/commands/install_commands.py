@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from shortlist.cli.shared_options import combine
 from shortlist.errors import MissingExtra, ShortlistError
 
 with lazy_imports():
-    from shortlist.install import agents, hooks, plans, relocation
+    from shortlist.install import agents, hooks, originals, plans, relocation
     from shortlist.mcp_client import project_trust
 
 if TYPE_CHECKING:
@@ -109,10 +110,16 @@ def uninstall(out: Output, agent: tuple[str, ...], project: bool, user: bool, na
         steps = [step.with_hook(hooks.plan_unhook(step.agent, places, step.change)) for step in steps]
     if not steps:
         raise errors[0]
-    _apply(out, [*steps, *moves.changes()], name, dry_run)
+    _apply(out, [*map(_give_back, steps), *map(originals.give_back, moves.changes())], name, dry_run)
     for problem in errors:
         out.warn(str(problem))
     return ERROR if errors else OK
+
+
+def _give_back(step: plans.Plan) -> plans.Plan:
+    """A step that removes our entry; where nothing else has changed, it gives back the files as they were."""
+    change = step.change and originals.give_back(step.change)
+    return replace(step, change=change, hook_change=step.hook_change and originals.give_back(step.hook_change))
 
 
 def _choose_scope(project: bool) -> agents.Scope:
@@ -184,8 +191,8 @@ def _list_changes(steps: Sequence[plans.Plan | FileChange]) -> list[FileChange]:
 def _write(change: FileChange) -> Path | None:
     """Write a file if it changes, and return its backup. If it was trusted, it still is: the user asked for this."""
     was_trusted = change.before is not None and project_trust.is_trusted(change.path, change.before.encode())
-    backup = change.apply() if change.is_needed else None
-    if was_trusted:
+    backup = originals.write(change) if change.is_needed else None
+    if was_trusted and change.after is not None:
         project_trust.trust(change.path, change.after.encode())
     return backup
 
