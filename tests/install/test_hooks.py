@@ -74,7 +74,7 @@ def test_the_hooks_and_comments_of_the_user_stay_and_secrets_are_hidden(places: 
     plan = plan_hook(AGENTS["claude-code"], places, WORDS)
     assert plan.change
     assert "sk-secret" not in plan.change.diff()
-    assert "date" in plan.change.after
+    assert "date" in (plan.change.after or "")
     assert add("claude-code", places) == "added"
     assert "// the time" in file.read_text()
     assert remove("claude-code", places) == "removed"
@@ -108,7 +108,7 @@ def test_folders_in_variables_and_windows_are_respected(places: Places) -> None:
     change = plan_hook(AGENTS["claude-code"], there, WORDS).change
     assert change
     assert change.path == places.home / "elsewhere" / "settings.json"
-    assert json.loads(change.after)[HOOKS]["UserPromptSubmit"][0][HOOKS][0]["command"] == f'"{WORDS[0]}" hook'
+    assert json.loads(change.after or "")[HOOKS]["UserPromptSubmit"][0][HOOKS][0]["command"] == f'"{WORDS[0]}" hook'
 
 
 @pytest.mark.parametrize("text", ["{", '{"hooks": []}', '{"hooks": {"UserPromptSubmit": {}}}', '{"hooks": 1}'])

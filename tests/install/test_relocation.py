@@ -82,7 +82,7 @@ class TestOnly:
         plan = plan_install(AGENTS["claude-code"], "user", places, relocation=self.moves(own, places))
         assert plan.moved == ["git"]
         assert plan.left == {"git": "Claude Code has it for /work/a only"}
-        assert json.loads(change_of(plan).after)["projects"] == local["projects"]
+        assert json.loads(change_of(plan).after or "")["projects"] == local["projects"]
 
     def test_only_the_owner_can_read_a_moved_secret(self, own: Path, places: Places) -> None:
         before = write(own / "mcp.json", json.dumps({"mcpServers": {"old": {"command": "x"}}}))
