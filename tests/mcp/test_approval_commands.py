@@ -42,6 +42,7 @@ def test_status_shows_what_is_known_and_asks_servers_only_with_refresh(servers: 
     asked = json.loads(shell("status", "--refresh", "--json"))["servers"]
     assert asked[0] == rows[0] | {"tools": 1}
     assert "No such file" in asked[1]["problem"]
+    assert json.loads(shell("status", "--json"))["servers"] == [asked[0], asked[1] | {"state": "idle"}]
     assert not weather.is_alive()
     assert "weather" in shell("status")
 

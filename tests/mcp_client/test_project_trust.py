@@ -122,7 +122,8 @@ async def distrusted_then_trusted_then_changed(agent: Agent, project: Project) -
     found = await agent("discover", query="weather forecast rain")
     assert found["results"] == found["near"] == []
     assert "3 MCP servers are pending approval" in found["note"]
-    assert "There is no tool" in await agent.error("call", tool="helper/get_forecast", arguments={"city": "Ghent"})
+    sentence = await agent.error("call", tool="helper/get_forecast", arguments={"city": "Ghent"})
+    assert sentence.startswith("'helper/get_forecast' is not available. 3 MCP servers are pending approval in ")
     assert len(project.helper.starts) == 1
 
 

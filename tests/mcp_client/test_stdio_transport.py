@@ -10,7 +10,7 @@ from tests.mcp.gateway.test_tool_checks import discover_and_status
 pytestmark = pytest.mark.process
 
 FLOODS = {
-    "lines that are no messages": ("all work and no play\n", "200 lines in a row that are not messages"),
+    "lines that are no messages": ("all work and no play\n", "1000 lines in a row that are not messages"),
     "a line without end": ("x" * 1000, "a line of more than 1 MiB"),
     "unsolicited messages": (
         '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}\n' * 100,
@@ -44,7 +44,8 @@ def test_a_server_that_floods_stdout_during_a_call_is_stopped(servers: Servers) 
     bad = servers.add("bad", tool("flood"))
 
     async def talk(agent: Agent) -> None:
-        assert "Lost connection to bad during the call" in await agent.error("call", tool="flood")
+        reason = "Lost connection to bad during the call, as it floods its standard output: "
+        assert reason in await agent.error("call", tool="flood")
         await until(lambda: not bad.is_alive())
 
     with_agent(servers.gateway(), talk)

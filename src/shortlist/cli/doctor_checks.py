@@ -124,7 +124,9 @@ def _check_servers() -> Iterator[Check]:
     fix = "Fix the configuration; shortlist mcp status shows the result."
     yield from (Check("MCP servers", "note", problem.reason, fix) for problem in gateway.problems)
     again = "Fix it, then run: shortlist mcp status --refresh"
-    yield from (Check("MCP servers", "broken", printable(why), again) for why in gateway.catalog.list_failures())
+    yield from (
+        Check("MCP servers", "broken", printable(why), again) for why in gateway.catalog.read_failures().values()
+    )
     servers = len(gateway.catalog.servers)
     yield Check("MCP servers", "ok", f"{servers} configured, {count_of(len(gateway.catalog.list_offered()), 'tool')}")
 

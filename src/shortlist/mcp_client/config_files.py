@@ -42,7 +42,11 @@ _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 class PendingFile(Problem):
     """A project's file that names servers, whose present content the user has not approved."""
 
-    servers: int = 0
+    names: tuple[str, ...] = ()
+
+    @property
+    def servers(self) -> int:
+        return len(self.names)
 
 
 def review_command(path: Path | str) -> str:
@@ -109,10 +113,10 @@ class ConfigurationFile:
 
     def pending(self) -> PendingFile | None:
         """The servers that are pending the user's approval, if any are."""
-        count = 0 if self.is_trusted else len(self.entries())
-        pending = count_of(count, "MCP server", "is pending approval")
+        names = () if self.is_trusted else tuple(self.entries())
+        pending = count_of(len(names), "MCP server", "is pending approval")
         reason = f"{pending} in {printable(str(self.path), '?')}. The user can review them: {review_command(self.path)}"
-        return PendingFile(str(self.path), reason, str(self.path), count) if count else None
+        return PendingFile(str(self.path), reason, str(self.path), names) if names else None
 
     def servers(self) -> Iterator[ServerConfig | Problem]:
         """Its servers with variables expanded; of a file that is not trusted only what is pending."""

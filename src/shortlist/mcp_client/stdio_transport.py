@@ -33,7 +33,7 @@ from shortlist.safety.processes import find_on_path
 
 LONGEST_LINE_BYTES = 32 << 20
 MOST_LINES, WINDOW_SECONDS = 2_000, 10.0
-MOST_STRAY = 200  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
+MOST_STRAY = 1_000  # lines in a row that are not messages: some servers print a banner, or log to the wrong stream
 
 END_SECONDS = 1.0  # for a server to exit after its input is closed
 KILL_SECONDS = 0.5  # for a server to exit after it is terminated
@@ -57,12 +57,13 @@ async def run_server(
     async def receive() -> None:
         try:
             async with received_in:
-                async for message in _read_messages(process):
-                    await received_in.send(message)
+                try:
+                    async for message in _read_messages(process):
+                        await received_in.send(message)
+                except _Misbehavior as error:
+                    stderr_tail.stop_reason = str(error)  # before the end of the stream, when it is reported
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             return  # the client is gone
-        except _Misbehavior as error:
-            stderr_tail.stop_reason = str(error)
         if on_end and not is_over:
             on_end()
 

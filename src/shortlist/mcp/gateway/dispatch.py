@@ -300,9 +300,10 @@ class Gateway:
             one = self._find_named(name)
             if one and one.state != "ready" and (one.problem or one in self._find_unlisted()):
                 raise SourceError(f"{name[:80]!r} is not available. {one.describe()}") from None
-            for problem in self.problems:
-                if _is_of(problem.id, name):
-                    raise SourceError(f"{name[:80]!r} is not available. {problem.reason}") from None
+            reasons = [problem.reason for problem in self.problems if _is_of(problem.id, name)]
+            reasons += [file.reason for file in self.pending_files if any(_is_of(one, name) for one in file.names)]
+            if reasons:
+                raise SourceError(f"{name[:80]!r} is not available. {reasons[0]}") from None
             if unlisted := [one.server.name for one in self._find_unlisted()]:
                 servers = f"the tools of {', '.join(unlisted[:5])} are not known yet"
                 raise UnknownTool(f"{error} It may exist: {servers}. See status.") from None
@@ -365,6 +366,7 @@ class Gateway:
         """Each server: its state, the number of its tools, and its problem, if any."""
         self.catalog.reload()
         rows: list[dict[str, Any]] = []
+        failures = self.catalog.read_failures()
         for name, one in self._upstreams.items():
             tools = [tool for tool in self.catalog.tools.values() if tool.server == name]
             listing = self.catalog.listings.get(name)
@@ -380,8 +382,9 @@ class Gateway:
                 row["refused"] = dict(list(listing.refused.items())[:10])
             if hidden := self.offers.hidden[name]:
                 row["hidden"] = hidden  # prompts and resources
-            if one.problem and one.state != "ready":
-                row["problem"] = one.problem
+            problem = failures.get(name, "") if one.state == "idle" else one.problem
+            if problem and one.state != "ready":
+                row["problem"] = problem
             rows.append(row)
         rows += [{"name": each.id, "state": "broken", "tools": None, "problem": each.reason} for each in self.problems]
         return rows

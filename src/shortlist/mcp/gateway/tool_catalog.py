@@ -15,7 +15,7 @@ import logging
 import shlex
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -211,11 +211,13 @@ class ToolCatalog:
             make_folder(path.parent)
             replace_text(path, json.dumps(reason))
 
-    def list_failures(self) -> Iterator[str]:
-        """Why servers failed at the last attempt."""
-        for server in self.servers.values():
+    def read_failures(self) -> dict[str, str]:
+        """Why servers failed at the last attempt, by name."""
+        failures = {}
+        for name, server in self.servers.items():
             with contextlib.suppress(OSError, ValueError):
-                yield str(json.loads(path_of(server, "failed").read_bytes()))
+                failures[name] = str(json.loads(path_of(server, "failed").read_bytes()))
+        return failures
 
     def approve(self, tools: Iterable[Tool]) -> None:
         """Approve tools as they are now, and announce them no longer."""

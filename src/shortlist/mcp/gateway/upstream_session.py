@@ -63,6 +63,7 @@ class UpstreamSession:
     def __init__(self, server: ServerConfig, catalog: ToolCatalog, link: ClientLink, wake: Callable[[], None]) -> None:
         self._server, self._catalog, self._link, self._wake = server, catalog, link, wake
         self._client: Client
+        self._stderr_tail: StderrTail
         self._pending: list[PendingRequest] = []
         self._sent_level: mcp_types.LoggingLevel | None = None
         self.is_over = False  # lost or closed
@@ -71,6 +72,7 @@ class UpstreamSession:
     @contextlib.asynccontextmanager
     async def open(self, stderr_tail: StderrTail) -> AsyncIterator[None]:
         """Start or contact the server, and end the connection with the context."""
+        self._stderr_tail = stderr_tail
         try:
             async with connect(self._server, stderr_tail, self.disconnect, **self._make_options()) as self._client:
                 if self._client.server_info and self._client.server_info.name == OURSELVES:
@@ -138,9 +140,10 @@ class UpstreamSession:
                 raise SourceError(f"{name} returned an invalid result.") from None
             if not self.is_over:
                 self.disconnect()
+            stopped = f", as it {self._stderr_tail.stop_reason}" if self._stderr_tail.stop_reason else ""
             raise SourceError(
-                f"Lost connection to {name} during the call; it may or may not have completed. {name} is being "
-                f"restarted. Retry only if the call is safe to repeat."
+                f"Lost connection to {name} during the call{stopped}; it may or may not have completed. {name} is "
+                f"being restarted. Retry only if the call is safe to repeat."
             ) from None
         finally:
             self._pending.remove(pending)
