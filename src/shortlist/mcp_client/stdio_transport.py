@@ -37,6 +37,7 @@ MOST_STRAY = 1_000  # lines in a row that are not messages: some servers print a
 
 END_SECONDS = 1.0  # for a server to exit after its input is closed
 KILL_SECONDS = 0.5  # for a server to exit after it is terminated
+REAP_SECONDS = 5.0  # for the end of a killed process to be noticed, which takes long only on a busy machine
 
 
 class _Misbehavior(SourceError):
@@ -185,7 +186,7 @@ async def _stop(process: Process, seconds: float) -> None:
     else:
         await terminate_posix_process_tree(process, KILL_SECONDS)
         watcher.remove(process.pid)
-    await wait(KILL_SECONDS)
+    await wait(REAP_SECONDS)
     await close(process.stdout)
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:  # it would stay open as long as a descendant holds a pipe
