@@ -115,9 +115,10 @@ def test_a_request_its_log_lines_and_its_trace_have_the_same_ids(
     (tmp_path / "tools.yaml").write_text(
         "documents:\n- {id: refund, title: Refund a payment, content: Returns money.}\n", "utf-8"
     )
+    (tmp_path / "audited.yaml").write_text("audit: {file: audit.jsonl}\n", "utf-8")
     variables = environment(tmp_path) | {"SHORTLIST_TELEMETRY": "1", "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
     command = [sys.executable, "-m", "shortlist", "serve", "--documents", "tools.yaml", "--port", "0"]
-    command += ["--workers", str(workers)]
+    command += ["--workers", str(workers), "--settings", "audited.yaml"]
     process = subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True)
     assert process.stderr
     lines = []
@@ -126,29 +127,44 @@ def test_a_request_its_log_lines_and_its_trace_have_the_same_ids(
         if "Application startup complete" in line:
             break
     url = next(line["message"].split()[2].rstrip(".") for line in lines if "Serving on" in line["message"])
-    trace = "0af7651916cd43dd8448eb211c80319c"
-    request = urllib.request.Request(
-        f"{url}/v1/corpora/catalog/discover",
-        json.dumps({"query": "refund a payment"}).encode(),
-        {
-            "Content-Type": "application/json",
-            "X-Request-ID": "order-66",
-            "traceparent": f"00-{trace}-b7ad6b7169203331-01",
-        },
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        assert answer.headers["X-Request-ID"] == "order-66"
+    trace, agents_trace = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
+
+    def post(path: str, body: Any, trace: str, **headers: str) -> Any:
+        headers |= {"Content-Type": "application/json", "traceparent": f"00-{trace}-b7ad6b7169203331-01"}
+        request = urllib.request.Request(url + path, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            answer.read()
+            return answer.headers
+
+    headers = post("/v1/corpora/catalog/discover", {"query": "refund a payment"}, trace, **{"X-Request-ID": "order-66"})
+    assert headers["X-Request-ID"] == "order-66"
+    accepted = {"Accept": "application/json, text/event-stream"}
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
+    session = {"Mcp-Session-Id": post("/mcp", message, "f" * 32, **accepted)["Mcp-Session-Id"]}
+    arguments = {"query": "refund a payment", "kind": "document"}
+    message |= {"method": "tools/call", "params": {"name": "discover", "arguments": arguments}}
+    post("/mcp", message, agents_trace, **accepted, **session)
     process.terminate()
     _, rest = process.communicate(timeout=60)
-    (logged,) = [line for line in map(json.loads, rest.splitlines()) if line["message"] == "request"]
+    logged, *_ = [line for line in map(json.loads, rest.splitlines()) if line["message"] == "request"]
+    audited = list(map(json.loads, (tmp_path / "audit.jsonl").read_text().splitlines()))
+    assert [audited[1][key] for key in ("request_id", "trace_id", "span_id")] == [
+        logged[key] for key in ("request_id", "trace_id", "span_id")
+    ]
+    assert [(line["action"], line.get("trace_id")) for line in audited[2:-1]] == [
+        ("mcp initialize", "f" * 32),
+        ("mcp discover", agents_trace),
+    ]
     (span,) = collector.named("POST /v1/corpora/{name:path}/discover")
     assert span.trace_id.hex() == logged["trace_id"] == trace
     assert span.span_id.hex() == logged["span_id"]
     described = {pair.key: pair.value for pair in span.attributes}
     assert described["shortlist.request_id"].string_value == logged["request_id"] == "order-66"
     assert described["http.response.status_code"].int_value == 200
-    (inner,) = collector.named("shortlist.discover")
+    inner, of_agent = collector.named("shortlist.discover")
     assert (inner.trace_id, inner.parent_span_id) == (span.trace_id, span.span_id)
+    assert of_agent.trace_id.hex() == agents_trace
     assert "shortlist.operation.duration" in collector.metrics
     assert collector.services == {"shortlist"}
 

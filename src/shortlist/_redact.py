@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
@@ -135,6 +136,18 @@ def redact_query(query: str) -> str:
     text = _IBAN.sub(lambda match: HIDDEN if _is_iban(match[0]) else match[0], text)
     text = _CARD.sub(lambda match: HIDDEN if _is_card(match[0]) else match[0], text)
     return _EMAIL.sub(HIDDEN, text)
+
+
+def redact_data(data: Any, name: str = "") -> Any:
+    """JSON data without what `redact_query` hides, and without the values of names such as "password"."""
+    if isinstance(data, dict):
+        return {redact_query(key): redact_data(value, key) for key, value in data.items()}
+    if isinstance(data, list):
+        return [redact_data(item, name) for item in data]
+    if data is None or isinstance(data, bool):
+        return data
+    text = HIDDEN if is_secret_name(name) else redact_query(str(data))
+    return text if isinstance(data, str) or text != str(data) else data
 
 
 def _hide_value(match: re.Match[str]) -> str:

@@ -200,6 +200,20 @@ class AccessSettings(Section):
                 raise InputError(f"access.{key} has no effect without an issuer of tokens. Add access.issuer.")
 
 
+class AuditSettings(Section):
+    """The log of who did what."""
+
+    file: str = setting("", "The file; without one, there is no audit log.")
+    required: bool = setting(False, "Refuse requests while the file cannot be written.")
+    content: bool = setting(False, "Log queries and arguments too, without what looks like a secret.")
+    max_megabytes: int = setting(100, "Rotate the file when it is this large.", ge=1, le=1 << 20)
+    files: int = setting(10, "Files to keep, with the current one.", ge=2, le=10_000)
+
+    def check_complete(self) -> None:
+        if not self.file and (self.required or self.content):
+            raise InputError("audit.required and audit.content need a file. Add audit.file.")
+
+
 class Limits(Section):
     """Limits of queries, requests and connections, and of reading a PDF, DOCX, XLSX or HTML file."""
 
@@ -316,6 +330,7 @@ class Settings(BaseModel):
     documents: Documents = Documents()
     server: ServerSettings = ServerSettings()
     access: AccessSettings = AccessSettings()
+    audit: AuditSettings = AuditSettings()
     limits: Limits = Limits()
     llm: Llm = Llm()
     answers: Answers = Answers()
@@ -395,6 +410,7 @@ PATHS = (
     "documents.folder",
     "answers.index_dir",
     "engine.certificate",
+    "audit.file",
 )  # relative to the folder of the file
 
 

@@ -21,6 +21,7 @@ API = "opentelemetry.trace"  # is loaded if this process uses OpenTelemetry
 NAME = "shortlist"
 DURATION = "shortlist.operation.duration"
 REQUEST_HEADER = "x-request-id"
+CONTEXT = "shortlist.context"  # the key of `to_headers` in the scope of a request
 
 # The id of the HTTP request that this code runs for.
 current_request: ContextVar[str] = ContextVar("current_request", default="")
@@ -115,7 +116,7 @@ def to_headers() -> dict[str, str]:
 
 
 def resume(headers: Mapping[str, str]) -> None:
-    """Work for the request and trace of another process from now on."""
+    """Work for the request and trace of another process or task from now on."""
     current_request.set(headers[REQUEST_HEADER])
     if API in sys.modules:
         from opentelemetry import context, propagate  # noqa: PLC0415

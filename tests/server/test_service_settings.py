@@ -345,16 +345,23 @@ ACCESS = {
 }
 
 
-@pytest.mark.parametrize("name", ACCESS)
+AUDIT = {"file": "audit.log", "required": "true", "content": "true", "max_megabytes": "1", "files": "2"}
+RULES = {f"access.{name}": value for name, value in ACCESS.items()}
+RULES |= {f"audit.{name}": value for name, value in AUDIT.items()}
+
+
+@pytest.mark.parametrize("key", RULES)
 def test_without_confirmation_a_service_does_not_start_with_the_rules_of_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    file = write_here(tmp_path, monkeypatch, f"access: {{{name}: {ACCESS[name]}}}")
-    with pytest.raises(InputError, match=rf"access\.{name} needs your confirmation"):
+    section, _, name = key.partition(".")
+    file = write_here(tmp_path, monkeypatch, f"{section}: {{{name}: {RULES[key]}}}")
+    with pytest.raises(InputError, match=f"{re.escape(key)} needs your confirmation"):
         load_compat_settings(environment={})
     for request in find_requests_in(tmp_path):
         confirm(*request)
-    assert load_compat_settings(environment={}).access == load_compat_settings(file, environment={}).access
+    confirmed, named = load_compat_settings(environment={}), load_compat_settings(file.name, environment={})
+    assert confirmed.value(key) == named.value(key) != Settings().value(key)
 
 
 PROBES = {  # for each key that needs confirmation, a file in which it does
@@ -366,7 +373,7 @@ PROBES = {  # for each key that needs confirmation, a file in which it does
     "server.token": "server: {host: 0.0.0.0, token: t}",
     "server.allow_anonymous": "server: {host: 0.0.0.0, allow_anonymous: true}",
 } | {key: f"{key.partition('.')[0]}: {{{key.partition('.')[2]}: {value}}}" for key, value in GUARDED.items()}
-PROBES |= {f"access.{name}": f"access: {{{name}: {value}}}" for name, value in ACCESS.items()}
+PROBES |= {key: f"{key.partition('.')[0]}: {{{key.partition('.')[2]}: {value}}}" for key, value in RULES.items()}
 
 
 def test_the_table_of_what_a_file_of_the_folder_may_do_decides_on_every_setting(

@@ -21,6 +21,7 @@ from mcp.server.stdio import stdio_server
 
 import shortlist
 from shortlist._paths import describe_os_error
+from shortlist._telemetry import CONTEXT, resume
 from shortlist.errors import InputError, ShortlistError
 from shortlist.mcp import protocol_handlers
 from shortlist.mcp.agent_tools import AgentActions, Data
@@ -32,7 +33,7 @@ from shortlist.mcp.hook_socket import answer_hooks
 from shortlist.mcp.protocol_handlers import complete
 from shortlist.mcp.resource_handlers import ResourceHandlers
 from shortlist.mcp.tool_definitions import DEFINITIONS, SCHEMAS
-from shortlist.safety.principals import PRINCIPAL, current_principal
+from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 
 __all__ = ["AgentActions", "make_server", "serve_stdio"]
 
@@ -104,6 +105,8 @@ class _AgentHandlers:
             session = ctx.request.headers.get(SESSION_HEADER, "")
             principal = ctx.request.scope.get(PRINCIPAL)
             current_principal.set(principal)
+            if headers := ctx.request.scope.get(CONTEXT):  # in a session, this is not the task of the request
+                resume(headers)
             user = f"{principal.user} " if principal else ""
             client_address.set(f"{user}{ctx.request.client.host} {session[:200]}")
         if ctx.method != "initialize":
@@ -155,18 +158,29 @@ class _AgentHandlers:
                 return complete(await self.exchanges.run(context, params, act))
             shown = await act()
             text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-        except ShortlistError as error:
-            text = str(error)
         except MCPError:  # which the client can handle
             raise
-        except OSError as error:
-            log.error("%s failed: %s", name, error)
-            text = describe_os_error(error)
         except Exception as error:
-            log.exception("%s failed.", name)
-            text = f"Unexpected error in {name} ({type(error).__name__})."
+            _note_error(context, error)
+            text = _describe_error(name, error)
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
         return types.CallToolResult(content=content, structured_content=shown, is_error=shown is None)
+
+
+def _describe_error(tool: str, error: Exception) -> str:
+    if isinstance(error, ShortlistError):
+        return str(error)
+    if isinstance(error, OSError):
+        log.error("%s failed: %s", tool, error)
+        return describe_os_error(error)
+    log.exception("%s failed.", tool)
+    return f"Unexpected error in {tool} ({type(error).__name__})."
+
+
+def _note_error(context: Context, error: Exception) -> None:
+    """Note for the audit log, over HTTP, that an action failed: the answer has the status 200 all the same."""
+    if context.request is not None and (notes := context.request.scope.get(NOTES)) is not None:
+        notes["error"] = type(error).__name__
 
 
 def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ EVERYONE = "everyone"  # the group that every caller has
 ANY = "*"  # every corpus
 
 PRINCIPAL = "shortlist.principal"  # its key in the scope of a request
+NOTES = "shortlist.notes"  # the key of a mapping with what the audit log is to record besides
 
 Groups = frozenset[str]
 

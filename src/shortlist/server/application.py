@@ -27,6 +27,7 @@ from shortlist.library.opening import size_of
 from shortlist.library.uploads import Uploads
 from shortlist.mcp.collection import SKILLS
 from shortlist.safety.principals import ANY
+from shortlist.server.access.audit_log import AuditLog
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
@@ -98,6 +99,8 @@ def create_app(
     """
     settings, extension = settings or Settings(), extension or Extension()
     settings.access.check_complete()
+    settings.audit.check_complete()
+    audit = AuditLog(settings.audit) if settings.audit.file else None
     llm = connect(settings.llm)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
@@ -120,6 +123,8 @@ def create_app(
         served.close()
         if llm:
             llm.close()
+        if audit:
+            audit.close()
 
     app = Service(
         title="shortlist",
@@ -131,7 +136,7 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
         responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 431, 503),
         middleware=[
-            Middleware(Watch, metrics=metrics, timed=(*TIMED, *extension.timed)),
+            Middleware(Watch, metrics=metrics, timed=(*TIMED, *extension.timed), audit=audit),
             Middleware(Guard, settings=settings, large_bodies=(*LARGE_BODIES, *extension.large_bodies)),
         ],
     )

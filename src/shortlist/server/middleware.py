@@ -21,8 +21,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist._limits import ReadLimits, file_limits, max_query_characters
 from shortlist._settings import Settings
-from shortlist._telemetry import REQUEST_HEADER, Span, current_request, is_used
-from shortlist.safety.principals import PRINCIPAL, current_principal
+from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request, is_used, to_headers
+from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
+from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
@@ -35,6 +36,7 @@ CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 
 # These need no token: the page that asks for it, the description of the service, and its health.
 OPEN_PATHS = ("/", "/health", "/ready", "/docs", "/openapi.json")
+ALIVE = ("/health",)  # is answered in any case
 OPEN_PREFIXES = ("/page/", "/docs/", METADATA)
 
 MAX_HEADER_BYTES = 64 << 10  # of a request, with its path
@@ -135,7 +137,7 @@ class Guard:
         return f'Bearer {error}resource_metadata="{address_of(scope, self._url)}{METADATA}{quote(scope["path"])}"'
 
     def _is_open(self, path: str) -> bool:
-        return self._has_open_paths and (path in OPEN_PATHS or path.startswith(OPEN_PREFIXES))
+        return self._has_open_paths and is_open(path)
 
     def _reject(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), scope["path"]
@@ -208,6 +210,10 @@ class Guard:
             await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
 
 
+def is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_PREFIXES)
+
+
 def address_of(scope: Scope, configured: str) -> str:
     """The address of the service, as its settings say or as the request was sent."""
     return configured or f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}"
@@ -222,8 +228,8 @@ def _is_address(name: str) -> bool:
 class Watch:
     """Gives every request an id, logs and counts it, and answers unexpected errors; outside of all other middleware."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, timed: Collection[str]) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, metrics: Metrics, timed: Collection[str], audit: AuditLog | None = None) -> None:
+        self._app, self._audit = app, audit
         self._metrics = metrics
         self._timed = timed  # the routes whose latencies are recorded
 
@@ -234,10 +240,14 @@ class Watch:
         started = time.perf_counter()
         given = Headers(scope=scope).get(REQUEST_HEADER, "")
         id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else f"{getrandbits(64):016x}"
-        status = 0
+        status = size = 0
+        audit = None if is_open(scope["path"]) else self._audit
+        body = CopiedBody(receive) if audit and audit.has_content else None
+        scope[NOTES] = {}
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
+            size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), (REQUEST_HEADER.encode(), id.encode())]
@@ -246,8 +256,13 @@ class Watch:
         current_request.set(id)
         self._metrics.in_progress += 1
         with _trace(scope) as span:
+            scope[CONTEXT] = to_headers()
             try:
-                await self._app(scope, receive, send_with_id)
+                if self._audit and scope["path"] not in ALIVE and (problem := self._audit.find_problem()):
+                    audit = None
+                    await make_problem(scope, 503, problem)(scope, receive, send_with_id)
+                else:
+                    await self._app(scope, body or receive, send_with_id)
             except Exception:
                 log.exception("A request failed.")
                 if not status:
@@ -256,7 +271,10 @@ class Watch:
             finally:
                 self._metrics.in_progress -= 1
                 status = status or 499  # the caller disconnected
-                self._record(scope, status, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                self._record(scope, status, seconds)
+                if audit:
+                    audit.record(scope, status, seconds, size, body.content if body else b"")
                 if span:
                     _describe(span, scope, status)
 

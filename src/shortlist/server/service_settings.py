@@ -25,6 +25,7 @@ from shortlist._settings import (
     SECTIONS,
     AccessSettings,
     Answers,
+    AuditSettings,
     Settings,
     Values,
     collect_values,
@@ -41,6 +42,7 @@ OPENAI = "https://api.openai.com/v1"  # the address if there is only a key
 GUARDED = (
     "server.allowed_hosts", "server.allowed_origins", "engine.user", "engine.password", "engine.certificate",
     "telemetry.enabled", *(f"access.{name}" for name in AccessSettings.model_fields),
+    *(f"audit.{name}" for name in AuditSettings.model_fields),
 )  # fmt: skip
 
 
@@ -119,7 +121,7 @@ def _withhold(collected: Values) -> list[str]:
             continue
         if request.kind == "embedder":
             key = "documents.embedder"
-        if request.kind == "embedder" or key.startswith("access."):  # without its rules, more would be permitted
+        if request.kind == "embedder" or key.startswith(("access.", "audit.")):  # without it, more would be permitted
             raise InputError(f"{key} needs your confirmation: {request}")
         # All of them, since a key of the environment may be for the address in the file
         for name in [key] if request.kind == "setting" else [one for one in collected.values if one[:4] == "llm."]:

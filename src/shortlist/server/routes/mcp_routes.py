@@ -30,7 +30,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.mcp_client.config_files import approve_command, review_command
-from shortlist.safety.principals import PRINCIPAL, Principal, current_principal
+from shortlist.safety.principals import NOTES, PRINCIPAL, Principal, current_principal
 from shortlist.server.catalog_store import NAME, log
 from shortlist.server.http_errors import NotFinite, get_status, make_problem, parse_json
 from shortlist.server.jobs import Endpoints
@@ -47,6 +47,7 @@ SECONDS = 3600.0  # time limit of a request: longer than any action takes, also 
 STREAM_SECONDS = 24 * 3600.0  # time limit of the stream of a session, which a client then opens again
 MOST_SESSIONS = 1_000
 MOST_USER_SESSIONS = 100  # of a user of one profile; then the one that was not used for longest ends
+MESSAGE_NAMES = {"tool": "tool", "corpus": "corpus", "document": "id", "prompt": "prompt"}  # of the audit log
 
 
 class AgentCorpora:
@@ -86,6 +87,7 @@ class Managers(NamedTuple):
         except NotFinite as error:
             await make_problem(scope, 400, f"{error}. Send finite numbers only.")(scope, receive, send)
             return
+        _note_message(scope, message)
         manager = self.sessions if _needs_stream(headers, message) else self.single
         is_gone = asyncio.Event()
         messages = iter([{"type": "http.request", "body": body, "more_body": False}])
@@ -139,6 +141,19 @@ def _parse(body: bytes) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError):
         return {}
+
+
+def _note_message(scope: Scope, message: dict[str, Any]) -> None:
+    """Note for the audit log what a message asks for: the names in it."""
+    method, params = message.get("method"), message.get("params")
+    if method is None or NOTES not in scope:
+        return
+    params = params if isinstance(params, dict) else {}
+    own = params.get("name") if method == "tools/call" else None
+    arguments = params.get("arguments") if own else {"id": params.get("uri"), "prompt": params.get("name")}
+    given = arguments if isinstance(arguments, dict) else {}
+    named = {key: given.get(name) for key, name in MESSAGE_NAMES.items()}
+    scope[NOTES] |= {"action": f"mcp {own or method}"} | {key: value for key, value in named.items() if value}
 
 
 def _needs_stream(headers: Headers, message: dict[str, Any]) -> bool:
