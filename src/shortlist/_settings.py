@@ -7,6 +7,7 @@ read settings; they pass values down. The limits of reading a file apply to the 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cache
@@ -55,6 +56,12 @@ def _check_token(token: SecretStr | None) -> SecretStr | None:
     return token
 
 
+def _check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(re.fullmatch(r"https?://[^/\s*]+/?", origin) for origin in origins):
+        raise ValueError("must be a list of origins such as https://desk.example")
+    return tuple(origin.lower().rstrip("/") for origin in origins)
+
+
 def _read_switch(value: Any) -> Any:
     """YAML reads on and off as booleans."""
     if isinstance(value, bool):
@@ -97,6 +104,7 @@ def _check_groups(value: Any) -> Any:
 Encoding = Annotated[str, AfterValidator(_check_encoding)]
 LocalEmbedder = Annotated[str | None, AfterValidator(_check_embedder)]
 Token = Annotated[SecretStr | None, AfterValidator(_check_token)]
+Origins = Annotated[tuple[str, ...], AfterValidator(_check_origins)]
 Relevance = Annotated[float | Literal["auto"] | None, BeforeValidator(_check_relevance)]
 LogLevel = Annotated[
     Literal["critical", "error", "warning", "info", "debug"],
@@ -163,6 +171,7 @@ class ServerSettings(Section):
     allow_anonymous: bool = setting(False, "Allow unauthenticated access.", option="--allow-anonymous")
     allowed_hosts: tuple[str, ...] = setting((), "Host names that requests may be sent to.")
     allowed_origins: tuple[str, ...] = setting((), "Origins of web pages that may make changes.")
+    cors_origins: Origins = setting((), "Origins of web pages that may read answers and make changes (CORS).")
     uploads: bool = setting(True, "Take files, from which corpora in the data folder are built.")
     corpora: tuple[str, ...] | None = setting(None, "Serve only these corpora and the catalog.", option="--corpus")
 
@@ -232,6 +241,11 @@ class Limits(Section):
         5.0, "Close a connection after this time without a request, or without reading its response.", ge=0.1, le=3600
     )
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
+    requests_per_minute: int = setting(0, "Requests of a user per minute; others get 429. 0: any.", ge=0, le=1_000_000)
+    concurrent_requests: int = setting(0, "Requests of a user at a time; others get 429. 0: any.", ge=0, le=10_000)
+    sessions_per_user: int = setting(
+        100, "MCP sessions of a user, if the settings have rules of access; a new one ends the one unused for longest.", ge=1, le=1_000
+    )
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
     build_seconds: float = setting(1800.0, "Time limit of indexing uploaded files.", ge=0.1, le=86_400)

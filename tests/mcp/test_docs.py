@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from shortlist._paths import config_dir
+from shortlist._settings import Limits
 from shortlist.cli import run
 from shortlist.mcp import agent_tools, skill_resources
 from shortlist.mcp.gateway import (
@@ -134,10 +135,8 @@ def test_the_numbers_in_the_text_are_those_of_the_code(tmp_path: Path) -> None:
         agent_tools.ASK_SECONDS,
     )
     assert "{:g} seconds to start, {:g} for a call, {:g} for a search, {:g} for an answer".format(*seconds) in PROSE
-    sessions = (
-        f"{mcp_routes.MOST_SESSIONS:,} sessions for each profile, {mcp_routes.MOST_USER_SESSIONS} of them of one user"
-    )
-    assert sessions in PROSE
+    of_user = Limits().sessions_per_user
+    assert f"{mcp_routes.MOST_SESSIONS:,} sessions for each profile, {of_user} of them of one user" in PROSE
     assert f"Servers of {dispatch.MOST_PRIVATE_CLIENTS} clients" in PROSE
     assert f"{stdio_transport.LONGEST_LINE_BYTES >> 20} MiB for a message" in PROSE
     assert f"{tool_checks.LONGEST_DEFINITION:,} characters for a tool's definition" in PROSE

@@ -78,6 +78,7 @@ def test_paths_in_the_file_are_relative_to_its_folder(file: Path) -> None:
         ("server: {log_level: loud}", "server.log_level must be one of critical, error, warning, info, debug, not"),
         ("server: {token: a b}", "server.token must be one or more printable ASCII characters"),
         ("server: {host: 0.0.0.0, token: ''}", "server.token must be one or more printable ASCII characters"),
+        ("server: {cors_origins: ['*']}", "server.cors_origins must be a list of origins"),
         ("documents: {encoding: klingon}", "documents.encoding must be the name of an encoding, such as utf-8"),
         ("documents: {source: ''}", "documents.source must be a string that is not empty, not ''."),
         ("limits: {max_body_bytes: 1}", "limits.max_body_bytes must be a whole number from 1024 to"),
@@ -246,6 +247,7 @@ def write_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Pa
 GUARDED = {
     "server.allowed_hosts": "[evil.example]",
     "server.allowed_origins": "['https://evil.example']",
+    "server.cors_origins": "['https://evil.example']",
     "engine.user": "theirs",
     "engine.password": "hidden-word",
     "engine.certificate": "ca.pem",

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import mimetypes
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.middleware import Middleware
 from fastapi.routing import APIRoute
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
@@ -33,7 +34,7 @@ from shortlist.server.extensions import Extension
 from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
 from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
-from shortlist.server.middleware import LARGE_BODIES, Guard, Watch
+from shortlist.server.middleware import CHANGING, LARGE_BODIES, Guard, Watch
 from shortlist.server.page_document import read_page
 from shortlist.server.routes.api_document import add_schemas, summarize_operations
 from shortlist.server.routes.authorization import add_metadata, authorize_routes
@@ -43,6 +44,18 @@ from shortlist.server.routes.mcp_routes import add_mcp
 from shortlist.server.routes.upload_routes import add_uploads
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
+
+# That pages of `server.cors_origins` may send, and read besides those that every page may.
+CORS_HEADERS = (
+    "authorization",
+    "content-type",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "x-request-id",
+)
+EXPOSED_HEADERS = ("mcp-session-id", "retry-after", "www-authenticate", "x-request-id")
+CORS_SECONDS = 600  # for which a browser remembers that
 
 TIMED = (SEARCH, DISCOVER)
 POLL_SECONDS = 0.5  # between looks at the document file, which is read once it is the same in two looks
@@ -134,8 +147,9 @@ def create_app(
         redoc_url=None,
         lifespan=live,
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 431, 503),
+        responses=describe_responses(400, 401, 403, 408, 413, 421, 422, 429, 431, 503),
         middleware=[
+            *_allow_origins(settings.server.cors_origins),
             Middleware(Watch, metrics=metrics, timed=(*TIMED, *extension.timed), audit=audit),
             Middleware(Guard, settings=settings, large_bodies=(*LARGE_BODIES, *extension.large_bodies)),
         ],
@@ -171,6 +185,22 @@ def create_app(
         authorize_routes(app, extension.rights)
         _warn_of_unserved({*settings.access.grants, *settings.access.documents} - {ANY, SKILLS, *corpora.names()})
     return app
+
+
+def _allow_origins(origins: Sequence[str]) -> list[Middleware]:
+    """What lets the pages of these origins send requests and read the answers."""
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=("GET", *CHANGING),
+            allow_headers=CORS_HEADERS,
+            expose_headers=EXPOSED_HEADERS,
+            max_age=CORS_SECONDS,
+        )
+    ]
 
 
 def _warn_of_unserved(names: Collection[str]) -> None:

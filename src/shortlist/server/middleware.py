@@ -7,6 +7,7 @@ import contextlib
 import hmac
 import ipaddress
 import logging
+import math
 import re
 import time
 from collections.abc import Collection
@@ -25,6 +26,7 @@ from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request,
 from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
+from shortlist.server.access.user_limits import UserLimits, find_user
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -97,8 +99,9 @@ class Guard:
         self._token = server.token.get_secret_value().encode() if server.token else None
         self._identity = Identity(settings) if settings.access.has_rules and not is_mounted else None
         self._issuer, self._url = settings.access.issuer, settings.access.url.rstrip("/")
+        self._user_limits = UserLimits(limits)
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
-        self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins}
+        self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins} | {*server.cors_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
         self._max_characters = limits.max_query_characters
         self._file_limits = ReadLimits(limits.file_seconds, limits.file_memory_mb)
@@ -112,8 +115,21 @@ class Guard:
             status, detail = rejection
             headers = {"WWW-Authenticate": self._challenge(scope)} if status == 401 else None
             await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
+        elif (user := find_user(scope)) and not self._is_open(scope["path"]):
+            await self._run_as_user(user, scope, receive, send)
         else:
             await self._run_within_limits(scope, receive, send)
+
+    async def _run_as_user(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if wait := self._user_limits.enter(user):
+            detail = f"Too many requests of {user}. Try again in {math.ceil(wait)} seconds."
+            headers = {"Retry-After": str(math.ceil(wait))}
+            await make_problem(scope, 429, detail, headers=headers)(scope, receive, send)
+            return
+        try:
+            await self._run_within_limits(scope, receive, send)
+        finally:
+            self._user_limits.leave(user)
 
     async def _identify(self, scope: Scope) -> tuple[int, str] | None:
         """Find the caller, if there are rules of access; else the one token permits everything."""

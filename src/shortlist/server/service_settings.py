@@ -40,8 +40,9 @@ log = logging.getLogger("shortlist.serve")
 OPENAI = "https://api.openai.com/v1"  # the address if there is only a key
 # Keys by which a file can send data to other machines or let web pages in. Without confirmation they have no effect.
 GUARDED = (
-    "server.allowed_hosts", "server.allowed_origins", "engine.user", "engine.password", "engine.certificate",
-    "telemetry.enabled", *(f"access.{name}" for name in AccessSettings.model_fields),
+    "server.allowed_hosts", "server.allowed_origins", "server.cors_origins",
+    "engine.user", "engine.password", "engine.certificate", "telemetry.enabled",
+    *(f"access.{name}" for name in AccessSettings.model_fields),
     *(f"audit.{name}" for name in AuditSettings.model_fields),
 )  # fmt: skip
 

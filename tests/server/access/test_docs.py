@@ -13,4 +13,4 @@ def test_the_settings_of_the_guide_are_valid(tmp_path: Path) -> None:
     for text in blocks:
         (tmp_path / "settings.yaml").write_text(text, "utf-8")
         settings = load_compat_settings(tmp_path / "settings.yaml", environment={})
-        assert settings.access.has_rules or settings.audit.file
+        assert settings.access.has_rules or settings.audit.file or settings.limits.requests_per_minute

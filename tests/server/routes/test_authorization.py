@@ -235,16 +235,3 @@ def test_a_session_that_its_user_ended_makes_room_for_another(
     end(guarded, issuer.token("ada"), ended)
     begin("ada")
     assert call(guarded, issuer.token("bob"), "tools/list", first).status_code == 200
-
-
-def test_a_user_with_too_many_sessions_loses_the_one_that_was_not_used_for_longest(
-    guarded: TestClient, issuer: Issuer, begin: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mcp_routes, "MOST_USER_SESSIONS", 2)
-    monkeypatch.setattr(mcp_routes, "MOST_SESSIONS", 4)
-    sessions = [("bob", begin("bob")), ("ada", begin("ada")), ("ada", begin("ada"))]
-    assert call(guarded, issuer.token("ada"), "tools/list", sessions[1][1]).status_code == 200
-    sessions.append(("ada", begin("ada")))
-    codes = [call(guarded, issuer.token(user), "tools/list", id).status_code for user, id in sessions]
-    assert codes == [200, 200, 404, 200]
-    begin("bob")  # for whom there is room, since the session is over

@@ -25,6 +25,7 @@ FETCH_SECONDS = 10.0
 FRESH_SECONDS = 3600.0  # after which keys are read again, so that withdrawn ones no longer count
 RETRY_SECONDS = 30.0  # between reads because of unknown keys, which anyone can name
 MOST_BYTES = 1 << 20
+ANONYMOUS = "anonymous"  # a caller without a token
 
 
 class InvalidToken(Exception):
@@ -48,7 +49,7 @@ class Identity:
             return Principal("operator", is_operator=True)
         if not token:
             if self._allows_anonymous:
-                return Principal("anonymous", frozenset({EVERYONE}), self._grants)
+                return Principal(ANONYMOUS, frozenset({EVERYONE}), self._grants)
             raise InvalidToken("The token is missing. Send it in the header: Authorization: Bearer TOKEN.")
         if found := self._named.find(token):
             name, groups = found

@@ -46,7 +46,6 @@ PATH = "/mcp"
 SECONDS = 3600.0  # time limit of a request: longer than any action takes, also if a person is asked
 STREAM_SECONDS = 24 * 3600.0  # time limit of the stream of a session, which a client then opens again
 MOST_SESSIONS = 1_000
-MOST_USER_SESSIONS = 100  # of a user of one profile; then the one that was not used for longest ends
 MESSAGE_NAMES = {"tool": "tool", "corpus": "corpus", "document": "id", "prompt": "prompt"}  # of the audit log
 
 
@@ -197,8 +196,10 @@ def _is_unexpected(record: logging.LogRecord) -> bool:
 class Agents:
     """The ASGI application at /mcp. Its managers are made at the first request, once per run of the service."""
 
-    def __init__(self, make: Callable[[], Managers], key: str = "get_managers") -> None:
-        self._make, self._key = make, key
+    def __init__(
+        self, make: Callable[[], Managers], key: str = "get_managers", sessions_per_user: int = MOST_SESSIONS
+    ) -> None:
+        self._make, self._key, self._most_of_user = make, key, sessions_per_user
         self._sessions: dict[str, UserSession] = {}  # those of users, by id, the latest last
 
     @contextlib.asynccontextmanager
@@ -249,8 +250,8 @@ class Agents:
         managers = await scope["state"][self._key]()
         if isinstance(managers, Managers):
             if scope["method"] == "POST" and user and session is None:
-                if len(self._list_sessions(user, busy=True)) >= MOST_USER_SESSIONS:
-                    detail = f"{MOST_USER_SESSIONS} of your sessions are answering requests. Try again later."
+                if len(self._list_sessions(user, busy=True)) >= self._most_of_user:
+                    detail = f"{self._most_of_user} of your sessions are answering requests. Try again later."
                     await make_problem(scope, 429, detail)(scope, receive, send)
                     return
                 send = self._note_session(user, send, managers, scope)
@@ -283,7 +284,7 @@ class Agents:
         async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start" and (id := Headers(raw=message["headers"]).get(SESSION_HEADER)):
                 idle = self._list_sessions(user, busy=False)
-                if idle and len(idle) + len(self._list_sessions(user, busy=True)) >= MOST_USER_SESSIONS:
+                if idle and len(idle) + len(self._list_sessions(user, busy=True)) >= self._most_of_user:
                     del self._sessions[idle[0]]
                     # in a task of its own, as the end of a session cancels what serves it
                     await asyncio.wait([asyncio.create_task(managers.end(idle[0], scope))])
