@@ -20,7 +20,7 @@ FORMER = {"query"}  # commands that help does not show
 WITHOUT_A_TWIN = {  # commands that have no counterpart elsewhere
     *("tools", "chat", "ls", "status", "verify", "import-from", "migrate", "rm", "cases", "eval-gen", "eval-select"),
     *("sweep-select", "calibrate-min-score", "distractors", "serve", "install", "uninstall", "mcp", "doctor", "trust"),
-    *("download", "config", "token", "hook"),
+    *("download", "config", "token", "hook", "backup", "restore"),
 }
 
 

@@ -206,6 +206,12 @@ app = LazyGroup(
                 "maintenance_commands",
                 "Check the installation, the folders, every corpus, and whether agents start `shortlist mcp`.",
             ),
+            "backup": LazyCommand(
+                "maintenance_commands",
+                "Write all corpora, their logs of use, uploaded files and the configuration into a new file, and "
+                "check it.",
+            ),
+            "restore": LazyCommand("maintenance_commands", "Restore a backup, or only these corpora of it."),
             "trust": LazyCommand("trust_command", "Confirm what the files of a project ask for."),
             "download": LazyCommand("maintenance_commands", "Fetch a model and try it once."),
             "config": config,

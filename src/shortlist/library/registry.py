@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,6 +134,18 @@ def names() -> list[str]:
 
 def registry_file() -> Path:
     return config_dir() / FILE
+
+
+def add_missing(file: Path, names: Collection[str], change: Callable[[Registration], Registration]) -> None:
+    """Add what another registry has of these names, or all of it. A name with another registration is an error."""
+    found = {name: change(entry) for name, entry in _read(file).items() if not names or name in names}
+    with _writing() as known:
+        for name, entry in found.items():
+            if known.get(name, entry) != entry:
+                raise InputError(
+                    f"{name!r} is already registered as something else. Unregister it: shortlist rm {name}"
+                )
+        known |= found
 
 
 def _check_name(name: str) -> None:

@@ -1,6 +1,8 @@
-"""The commands config show and download."""
+"""The commands config show, download, backup and restore."""
 
 from __future__ import annotations
+
+import json
 
 from shortlist._paths import config_dir
 from tests.cli.conftest import Shell
@@ -22,3 +24,16 @@ def test_a_model_that_cannot_be_fetched_is_named(shell: Shell) -> None:
     assert done.code == 1
     assert "no/such-model" in done.err
     assert shell("download", "light", "--json").json["dim"] == 512
+
+
+def test_a_corpus_comes_back_from_a_backup(lamp: Shell) -> None:
+    (lamp.folder / "notes").mkdir()
+    (lamp.folder / "notes" / "tea.md").write_text("Tea takes four minutes.", "utf-8")
+    assert lamp("build", "notes", "--root", "notes", "--embedder", "none").code == 0
+    stored = lamp("backup", "all.backup", "--json").json
+    assert "notes" in stored["corpora"]
+    assert lamp("restore", "all.backup", "notes").code == 1
+    assert lamp("rm", "notes", "--data").code == 0
+    restored = lamp("restore", "all.backup", "notes")
+    assert (restored.code, "Corpora: notes." in restored.out) == (0, True)
+    assert "four minutes" in json.dumps(lamp("search", "notes", "tea", "--json").json)

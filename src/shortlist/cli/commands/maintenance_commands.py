@@ -1,4 +1,4 @@
-"""The commands that check the installation, show the configuration, and fetch models."""
+"""The commands that check the installation, show the configuration, fetch models, and write and restore backups."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 import shortlist
 from shortlist._environment import MEANINGS, OPENAI_API_KEY, read_variable
 from shortlist._paths import config_dir
+from shortlist._text import count_of
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
@@ -22,6 +23,7 @@ with lazy_imports():
     from shortlist.cli import doctor_checks
     from shortlist.cli.terminal import setup_tables
     from shortlist.compat import retriever_settings
+    from shortlist.library import backup as backups
     from shortlist.library import registry
     from shortlist.mcp_client import config_files
 
@@ -73,3 +75,29 @@ def download(out: Output, model: str | None, index_dir: str | None) -> None:
     seconds = round(time.perf_counter() - began, 2)
     text = f"{name} is ready: {dim} dimensions, tried in {seconds} seconds."
     out.show({"model": model, "name": name, "dim": dim, "seconds": seconds}, text)
+
+
+@command(examples=["shortlist backup shortlist.backup"])
+@click.argument("path", metavar="PATH")
+def backup(out: Output, path: str) -> None:
+    """Write all corpora, their logs of use, uploaded files and the configuration into a new file, and check it.
+    Services may go on. The file has tokens: keep it private."""
+    with out.progress("writing the backup"):
+        _show(out, backups.back_up(Path(path).expanduser()), "stored")
+
+
+@command(examples=["shortlist restore shortlist.backup handbook"])
+@click.argument("path", metavar="PATH")
+@click.argument("names", nargs=-1, metavar="[CORPUS]...")
+def restore(out: Output, path: str, names: tuple[str, ...]) -> None:
+    """Restore a backup, or only these corpora of it. Nothing that exists is replaced. Services may go on. Restore only
+    what you have stored yourself."""
+    with out.progress("restoring the backup"):
+        _show(out, backups.restore(Path(path).expanduser(), names), "restored")
+
+
+def _show(out: Output, report: backups.BackupReport, verb: str) -> None:
+    text = f"{report.file}: {count_of(report.files, 'file')}, {report.bytes / 1e6:,.1f} MB {verb}."
+    out.show(report.to_dict(), f"{text} Corpora: {', '.join(report.corpora) or 'none'}.", [report.file])
+    for name in report.in_clusters:
+        out.note(f"shortlist: the documents of {name} are in its cluster. Make a snapshot of that, too.")

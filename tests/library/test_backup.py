@@ -1,0 +1,161 @@
+"""Backups: consistent while corpora change, checked when they are read, and never over what exists."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tarfile
+import threading
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+import shortlist
+from shortlist._paths import data_dir
+from shortlist.errors import InputError, SourceError
+from shortlist.index.corpus_paths import corpus_folder
+from shortlist.library import registry
+from shortlist.library.backup import back_up, restore
+from shortlist.library.uploads import Uploads, is_uploaded, upload_folder
+from shortlist.server.access.named_tokens import NamedTokens, create_token
+from tests.library.built import FRUIT, built, found
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "all.backup"
+
+
+def move_to_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("data", "config", "cache"):
+        monkeypatch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(tmp_path / "other" / kind))
+
+
+def test_everything_is_restored_on_another_machine(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built(FRUIT, embedder="light")
+    with shortlist.open_corpus("fruit") as corpus:
+        corpus.learn("something crunchy", "apple")
+    Uploads().save("manuals", "a.md", b"How to return shoes.")
+    built("manuals", None)
+    token = create_token("ci", ["staff"], None)
+    report = back_up(file)
+    assert (file.stat().st_mode & 0o777, report.corpora, report.in_clusters) == (0o600, ["fruit", "manuals"], [])
+    move_to_another_machine(tmp_path, monkeypatch)
+    assert restore(file).corpora == report.corpora
+    assert found("fruit", "green pear", mode="lexical") == ["pear"]
+    with shortlist.open_corpus("fruit") as corpus:
+        assert corpus.verify()["status"] == "ok"
+        assert [search.query for search in corpus.usage] == ["something crunchy"]
+    assert is_uploaded("manuals")
+    assert (upload_folder("manuals") / "a.md").read_bytes() == b"How to return shoes."
+    assert built("manuals", None).changed == 1  # its path is another one
+    assert NamedTokens().find(token) == ("ci", frozenset({"staff"}))
+    assert not [path.name for path in data_dir().iterdir() if path.name.startswith("restore-")]
+
+
+def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: Path) -> None:
+    built(FRUIT)
+    built({"oak": "An oak tree."}, "trees")
+    report = back_up(file)
+    assert report.corpora == ["fruit", "trees"]
+    with pytest.raises(InputError, match="exists"):
+        back_up(file)
+    for names in ((), ("fruit",)):
+        with pytest.raises(InputError, match="nothing is replaced"):
+            restore(file, names)
+    with pytest.raises(InputError, match=r"no corpus 'friut'. Did you mean 'fruit'"):
+        restore(file, ("friut",))
+    shortlist.delete_corpus("fruit")
+    assert restore(file, ("fruit",)).corpora == ["fruit"]
+    assert found("fruit", "pear") == ["pear"]
+
+
+def test_a_name_that_is_registered_as_something_else_is_kept(tmp_path: Path, file: Path) -> None:
+    (tmp_path / "a.md").write_text("Hello.")
+    registry.register("notes", "files", tmp_path)
+    built("notes", None)
+    back_up(file)
+    shortlist.delete_corpus("notes")
+    registry.register("notes", "files", tmp_path / "other", replace=True)
+    with pytest.raises(InputError, match="'notes' is already registered"):
+        restore(file, ("notes",))
+    assert not corpus_folder("notes").exists()
+
+
+def test_a_backup_of_a_corpus_that_changes_is_one_of_its_states(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each change replaces all documents, so a mixture of two states would show."""
+    built({f"{number}": "state 0" for number in range(20)}, "busy")
+    is_over = threading.Event()
+
+    def change() -> None:
+        with shortlist.open_corpus("busy") as corpus:
+            for state in range(1, 10_000):
+                corpus.sync([shortlist.Document(f"{number}", "", f"state {state}") for number in range(20)])
+                if is_over.is_set():
+                    return
+
+    writer = threading.Thread(target=change)
+    writer.start()
+    files = [file.with_name(f"{number}.backup") for number in range(3)]
+    try:
+        for one in files:
+            back_up(one)
+    finally:
+        is_over.set()
+        writer.join()
+    for number, one in enumerate(files):
+        move_to_another_machine(tmp_path / str(number), monkeypatch)
+        restore(one)
+        with shortlist.open_corpus("busy") as corpus:
+            assert corpus.verify()["status"] in ("ok", "repaired")
+            assert len({document.content for document in corpus.browse()[0]}) == 1
+            assert len(corpus) == 20
+
+
+def damage(file: Path, change: str) -> None:
+    data = file.read_bytes()
+    if change == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif change == "other":
+        file.write_text("not a backup", "utf-8")
+    else:
+        plain = bytearray(gzip.decompress(data))
+        if change == "changed":
+            at = plain.index(b"pear")
+            plain[at : at + 4] = b"bear"
+        else:
+            added = BytesIO()
+            with tarfile.open(fileobj=added, mode="w") as archive:
+                entry = tarfile.TarInfo(change)
+                entry.size = 1
+                archive.addfile(entry, BytesIO(b"x"))
+            plain[:0] = added.getvalue()[:1024]
+        file.write_bytes(gzip.compress(plain))
+
+
+@pytest.mark.parametrize(
+    "change", ["cut", "other", "changed", "data/../../evil", "/etc/evil", "data/corpora/x/../../../evil", "config/new"]
+)
+def test_what_is_not_as_it_was_written_is_not_restored(file: Path, change: str) -> None:
+    built(FRUIT)
+    back_up(file)
+    shortlist.delete_corpus("fruit")
+    damage(file, change)
+    with pytest.raises(SourceError, match="Nothing was restored"):
+        restore(file)
+    assert not corpus_folder("fruit").exists()
+    assert not [path.name for path in (*data_dir().iterdir(), *data_dir().parent.iterdir()) if "evil" in path.name]
+
+
+def test_a_damaged_database_is_not_backed_up(file: Path) -> None:
+    built(FRUIT)
+    database = corpus_folder("fruit") / "corpus.db"
+    data = bytearray(database.read_bytes())
+    data[4096:8192] = os.urandom(4096)
+    database.write_bytes(data)
+    with pytest.raises(SourceError, match=r"corpus\.db is damaged"):
+        back_up(file)
+    assert list(file.parent.glob("*.backup*")) == []
