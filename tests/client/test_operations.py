@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import pytest
 
 import shortlist
-from shortlist import CorpusNotFound, Document, InputError
+from shortlist import CorpusNotFound, Document, InputError, ServiceError
 from shortlist.client import operations
 from shortlist.client.service_clients import AsyncClient, Client
 from shortlist.eval.explain import explain
@@ -172,7 +173,29 @@ def test_both_clients_have_every_operation() -> None:
     own = {name for name, value in vars(operations).items() if isinstance(value, FunctionType)}
     public = {name for name in own if getattr(operations, name).__module__ == operations.__name__ and name[0] != "_"}
     public -= {"search_with_facts"}
-    assert len(public) == 19
+    assert len(public) == 20
     for client in (Client, AsyncClient):
         assert public <= vars(client).keys()
         assert client.search.__doc__ == operations.search.__doc__
+
+
+def test_push_sends_what_differs_and_deletes_what_is_gone(call: Call, tmp_path: Path) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        (tmp_path / name).write_text(f"File {name}.", "utf-8")
+    corpus = f"pushed-{tmp_path.name}"[:60]
+    counts: list[tuple[int, int]] = []
+    files = {name: tmp_path / name for name in ("a.md", "b.md")}
+    report = call("push", corpus, files, on_progress=lambda *count: counts.append(count))
+    assert (report["sent"], report["deleted"], report["added"], counts) == (2, 0, 2, [(1, 2), (2, 2)])
+    (tmp_path / "a.md").write_text("Another text.", "utf-8")
+    report = call("push", corpus, {name: tmp_path / name for name in ("a.md", "c.md")})
+    assert [report[key] for key in ("sent", "deleted", "added", "changed", "removed")] == [2, 1, 1, 1, 1]
+    report = call("push", corpus, {name: tmp_path / name for name in ("a.md", "c.md")})
+    assert (report["sent"], report["deleted"], report["unchanged"]) == (0, 0, 2)
+    with pytest.raises(InputError, match="no files"):
+        call("push", corpus, {})
+    with pytest.raises(InputError, match="catalog"):
+        call("push", "catalog", files)
+    (tmp_path / "a.md").write_bytes(b"x" * (17 << 20))
+    with pytest.raises(ServiceError, match=r"a\.md was not sent: .*max_body_bytes"):
+        call("push", corpus, files)

@@ -57,7 +57,7 @@ class ServiceRequest:
 
     method: str
     path: str
-    body: dict[str, Any] | str | None = None
+    body: dict[str, Any] | str | bytes | None = None
     is_read: bool = False
     """Whether it changes nothing and is cheap, so that it may be repeated."""
     timeout: float | None = None
@@ -119,7 +119,11 @@ def exchange(request: ServiceRequest) -> Steps[dict[str, Any]]:
 def _encode(request: ServiceRequest) -> ServiceRequest:
     """The request with its body as JSON text."""
     try:
-        return request if request.body is None else replace(request, body=json.dumps(request.body, allow_nan=False))
+        return (
+            request
+            if isinstance(request.body, bytes | None)
+            else replace(request, body=json.dumps(request.body, allow_nan=False))
+        )
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"The request to {request.path} cannot be sent as JSON: {error}.") from None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -29,6 +31,7 @@ Filter = Mapping[str, Any]
 OnText = Callable[[str], None]
 OnEvidence = Callable[[Evidence], None]
 OnStep = Callable[[Mapping[str, Any]], None]
+OnCount = Callable[[int, int], None]
 OnProgress = Callable[[str, float], None]
 Result = TypeVar("Result")
 
@@ -230,6 +233,39 @@ def remove(corpus: str, ids: str | Iterable[str], *, timeout: float | None = Non
         else:
             removed += _rebuild(lambda found: int(found["removed"]), data)
     return removed
+
+
+def push(
+    corpus: str, files: Mapping[str, Path], *, on_progress: OnCount | None = None, timeout: float | None = None
+) -> Steps[dict[str, Any]]:
+    """Make a corpus of uploaded files have exactly these files, by their paths in it, and build it; a new name creates
+    one.
+
+    Only files that differ are sent, so a push that failed is continued by the next one. `on_progress` is called with
+    the number of files that were sent, and of all to send. The result has what was `sent` and `deleted`, and the
+    report of the build.
+    """
+    if not files:
+        raise InputError(
+            f"There are no files for {corpus!r}. To delete the corpus, do it on the machine of the service."
+        )
+    path = _path(corpus, "files")
+    hashes = [{"path": name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()} for name, file in files.items()]
+    compared = yield from exchange(ServiceRequest("POST", f"{path}/compare", {"files": hashes}, True, timeout))
+    missing = _rebuild(lambda found: {name: files[name] for name in found["missing"]}, compared)
+    extra = _rebuild(lambda found: list(found["extra"]), compared)
+    for number, (name, file) in enumerate(missing.items(), start=1):
+        query = urlencode({"path": name})
+        try:
+            yield from exchange(ServiceRequest("POST", f"{path}?{query}", file.read_bytes(), True, timeout))
+        except ServiceError as error:
+            raise ServiceError(f"{name} was not sent: {error}", error.status) from None
+        if on_progress:
+            on_progress(number, len(missing))
+    if extra:
+        yield from exchange(ServiceRequest("POST", f"{path}/delete", {"paths": extra}, True, timeout))
+    built = yield from _stream(corpus, "build", {}, lambda *_: None, timeout)
+    return {"sent": len(missing), "deleted": len(extra), **built}
 
 
 def feedback(

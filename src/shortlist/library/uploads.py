@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import threading
 import unicodedata
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from shortlist._paths import data_dir, make_folder
@@ -96,6 +97,24 @@ class Uploads:
             sizes[path] = len(content)
             return path
 
+    def compare(self, name: str, hashes: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Of these paths, those whose files are not stored with this SHA-256; and the stored paths besides these."""
+        if not is_uploaded(name):
+            if name in registry.names():
+                raise _make_taken(name)
+            return list(hashes), []
+        folder = upload_folder(name)
+        given = {"/".join(make_safe(path)): path for path in hashes}
+        with self._lock:
+            files = {path.relative_to(folder).as_posix(): path for path in _list_stored(folder)}
+            same = {safe for safe in given.keys() & files if _hash(files[safe]) == hashes[given[safe]]}
+        return [path for safe, path in given.items() if safe not in same], sorted(files.keys() - given)
+
+    def delete_paths(self, name: str, paths: Iterable[str]) -> None:
+        """Delete files by their paths; the next build removes their documents."""
+        if is_uploaded(name):
+            self.delete(name, (str(upload_folder(name).joinpath(*make_safe(path))) for path in paths))
+
     def delete(self, name: str, sources: Iterable[str]) -> None:
         """Delete the files that documents came from."""
         with self._lock:
@@ -109,7 +128,7 @@ class Uploads:
         if is_uploaded(name):
             return
         if name in registry.names():
-            raise InputError(f"{name!r} has another source than uploaded files. Choose another name.")
+            raise _make_taken(name)
         registry.register(name, KIND, root=upload_folder(name))
         remove_uploads(name)  # of a corpus of this name that was removed
         self._sizes.pop(upload_folder(name), None)
@@ -117,13 +136,26 @@ class Uploads:
     def _check_limits(self, name: str, folder: Path, path: str, size: int) -> dict[str, int]:
         sizes = self._sizes.get(folder)
         if sizes is None:
-            files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
-            sizes = self._sizes[folder] = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
+            stored = _list_stored(folder)
+            sizes = self._sizes[folder] = {file.relative_to(folder).as_posix(): file.stat().st_size for file in stored}
         if path not in sizes and len(sizes) >= self._max_files:
             raise InputError(f"{name!r} already has {count_of(len(sizes), 'file')}, the maximum. Use another corpus.")
         if sum(sizes.values()) - sizes.get(path, 0) + size > self._max_bytes:
             raise InputError(f"{path!r} would make {name!r} larger than {self._max_bytes} bytes. Use another corpus.")
         return sizes
+
+
+def _list_stored(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _make_taken(name: str) -> InputError:
+    return InputError(f"{name!r} has another source than uploaded files. Choose another name.")
 
 
 def _make_parents(folder: Path, parts: tuple[str, ...]) -> Path:

@@ -83,15 +83,20 @@ def _make_filter(pattern: str | None, exclude: str | None) -> Callable[[str], bo
     return lambda id: bool(wanted.search(id)) and not (unwanted and unwanted.search(id))
 
 
+def find_files(root: Path, pattern: str | None = None, exclude: str | None = None) -> dict[str, Path]:
+    """The files that `read_folder` reads, by their ids."""
+    is_wanted = _make_filter(pattern, exclude)
+    return {item.id: item.path for item in list_files(root) if isinstance(item, File) and is_wanted(item.id)}
+
+
 def measure_folder(root: Path, pattern: str | None = None, exclude: str | None = None) -> tuple[int, str]:
     """The number of files that `read_folder` reads; of one table with a row in each line, about that of its rows."""
-    is_wanted = _make_filter(pattern, exclude)
     if root.suffix.lower() in ROWS_IN_LINES and root.is_file():
         with root.open("rb") as file:
             lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
         has_header = root.suffix.lower() in (".csv", ".tsv")
         return max(lines - has_header, 1), "rows"
-    return sum(isinstance(item, File) and is_wanted(item.id) for item in list_files(root)), "files"
+    return len(find_files(root, pattern, exclude)), "files"
 
 
 def skip(error: UnsafeFile, root: Path) -> Skipped:

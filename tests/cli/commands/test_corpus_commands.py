@@ -16,6 +16,7 @@ from shortlist.index.engines import pointers
 from shortlist.library.uploads import Uploads, upload_folder
 from tests.cli.conftest import Shell
 from tests.cli.terminals import wait_for
+from tests.client.conftest import serve
 
 pytestmark = pytest.mark.process
 
@@ -165,3 +166,15 @@ def test_what_has_no_folder_cannot_be_watched(shell: Shell) -> None:
     done = shell("build", "skills", "--watch")
     assert done.code == 1
     assert "'skills' has no folder to watch" in done.err
+
+
+def test_push_fills_the_corpus_of_a_service(shell: Shell, tmp_path: Path) -> None:
+    with serve(tmp_path) as url:
+        done = shell("build", "docs", "--push", f"{url}/handbook", "--json").json
+        assert (done["sent"], done["deleted"], done["count"]) == (7, 0, 7)
+        (shell.folder / "docs" / "returns-policy.md").unlink()
+        again = shell("build", "docs", "--push", f"{url}/handbook")
+        assert again.out.startswith("0 files sent, 1 deleted. 1 removed. handbook has 6 documents.")
+        refused = shell("build", "tools.yaml", "--push", f"{url}/handbook")
+        assert (refused.code, "'tools'" in refused.err) == (1, True)
+    assert shell("build", "docs", "--push", f"{url}/handbook").code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -120,3 +121,22 @@ def test_deleting_a_document_without_a_file_deletes_no_other(client: TestClient)
     assert client.post("/v1/corpora/letters/documents/delete", json={"ids": ["b"]}).json()["removed"] == 1
     rest = client.get("/v1/corpora/letters/documents").json()["documents"]
     assert [document["id"] for document in rest] == ["a.md", "c"]
+
+
+def test_files_are_compared_by_hash_and_deleted_by_path(client: TestClient) -> None:
+    names = {"a.md": b"One.", "b.md": b"Two.", "c.md": b"Three."}
+    files = [{"path": name, "sha256": hashlib.sha256(content).hexdigest()} for name, content in names.items()]
+    path = "/v1/corpora/letters/files"
+    assert client.post(f"{path}/compare", json={"files": files}).json() == {"missing": [*names], "extra": []}
+    assert not upload_folder("letters").exists()
+    for name, content in names.items():
+        upload(client, name, content)
+    client.post("/v1/corpora/letters/build")
+    changed = [files[0] | {"sha256": "0" * 64}, files[1]]
+    assert client.post(f"{path}/compare", json={"files": changed}).json() == {"missing": ["a.md"], "extra": ["c.md"]}
+    assert client.post(f"{path}/delete", json={"paths": ["c.md", "never.md"]}).json() == {"deleted": 2}
+    assert client.post("/v1/corpora/letters/build").json()["removed"] == 1
+    assert client.post(f"{path}/compare", json={"files": [{"path": "../x", "sha256": "0" * 64}]}).status_code == 422
+    assert client.post(f"{path}/delete", json={"paths": ["../x"]}).status_code == 422
+    assert client.post("/v1/corpora/catalog/files/compare", json={"files": files}).status_code == 422
+    assert client.post("/v1/corpora/skills/files/compare", json={"files": files}).status_code == 422

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import click
 
@@ -23,14 +24,17 @@ from shortlist.cli.shared_options import combine, complete_corpus, resolve_corpu
 from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 
 with lazy_imports():
+    from shortlist import documents
     from shortlist.cli import corpora, imports
     from shortlist.cli.terminal import corpus_tables
     from shortlist.index import corpus_paths, location
     from shortlist.library import corpus_names, opening, registry, uploads
+    from shortlist.sources import folder
 
 if TYPE_CHECKING:
     from shortlist.documents import Changes
 
+PUSH_SECONDS = 300.0  # to wait for each part of an answer
 # A burst of changes ends after the first time without a change, and at the latest after the second.
 QUIET_MS, LONGEST_MS = 200, 2000
 
@@ -56,7 +60,7 @@ source_options = combine(
         "shortlist build tools.yaml",
         "shortlist build notes --kind files --root docs --embedder none",
     ],
-    exclusive=[("--watch", "--json")],
+    exclusive=[("--watch", "--json"), ("--push", "--watch"), ("--push", "--rebuild"), ("--push", "--language")],
     writes=True,
 )
 @click.argument("name", metavar="CORPUS", shell_complete=complete_corpus)
@@ -64,6 +68,9 @@ source_options = combine(
 @click.option("--rebuild", is_flag=True, help="Index everything again.")
 @click.option("--watch", "follow", is_flag=True, help="Keep running and rebuild on changes (Ctrl-C to stop).")
 @click.option("--language", metavar="NAME", help="Language of the documents as a code such as de (default: detected).")
+@click.option(
+    "--push", "address", metavar="URL", help="Send the files to a service, such as https://HOST/NAME, and build there."
+)
 @source_options
 def build(
     out: Output,
@@ -72,6 +79,7 @@ def build(
     rebuild: bool,
     follow: bool,
     language: str | None,
+    address: str | None,
     root: tuple[str, ...],
     pattern: str | None,
     exclude: str | None,
@@ -80,7 +88,8 @@ def build(
     embedder: str | None,
     engine: str | None,
 ) -> int:
-    """Sync a corpus with its source. Add --kind or --root to register the name first."""
+    """Sync a corpus with its source. Add --kind or --root to register the name first. With --push, the corpus of a
+    service gets the files instead."""
     if kind or root:
         options = {"pattern": pattern, "exclude": exclude, "ocr": ocr, "embedder": embedder, "engine": engine}
         _register(name, kind or "files", root, others, **options)
@@ -90,6 +99,8 @@ def build(
     if entry is None:
         advice = f" Register it: shortlist register {shlex.quote(name)} KIND --root PATH"
         raise corpus_names.make_no_source(name, advice)
+    if address:
+        return _push(out, entry, address)
     changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine, language=language)
     if follow:
         _watch(out, entry)
@@ -110,6 +121,21 @@ def _sync(out: Output, name: str, *, only_changes: bool = False, **options: Any)
         out.show(data, lambda screen: corpus_tables.show_built(screen, data))
     out.report_problems((*changes.failed, *changes.skipped_files))
     return changes
+
+
+def _push(out: Output, entry: registry.Registration, address: str) -> int:
+    """Make the corpus at an address have the files of a source."""
+    if entry.kind != "files":
+        raise InputError(f"--push sends files, and {entry.name!r} has a source of the kind {entry.kind!r}.")
+    base, _, name = address.rstrip("/").rpartition("/")
+    options = {key: entry.options[key] for key in ("pattern", "exclude") if key in entry.options}
+    files = folder.find_files(Path(entry.roots[0]), **options)
+    with shortlist.Client(base) as client, out.progress(f"sending to {address}", "files") as progress:
+        data = client.push(unquote(name), files, on_progress=progress, timeout=PUSH_SECONDS)
+    text = f"{count_of(data['sent'], 'file')} sent, {data['deleted']} deleted. {data['message']}"
+    out.show({"url": address, **data}, f"{text} {name} has {count_of(data['count'], 'document')}.", [address])
+    out.report_problems([documents.Problem(row["id"], row["reason"]) for row in data["skipped"]])
+    return OK if data["count"] else ERROR
 
 
 def _watch(out: Output, entry: registry.Registration) -> None:

@@ -258,6 +258,22 @@ class UploadedFileJson(AnswerType, example={"corpus": "handbook", "path": "guide
     """Its size."""
 
 
+class FileComparisonJson(AnswerType, example={"missing": ["guides/returns.md"], "extra": ["old.md"]}):
+    """How files differ from those that are uploaded."""
+
+    missing: list[str]
+    """The paths that are not uploaded, or with another content."""
+    extra: list[str]
+    """The uploaded paths that were not given."""
+
+
+class FileDeletionJson(AnswerType, example={"deleted": 1}):
+    """Uploaded files that were deleted."""
+
+    deleted: int
+    """The number of paths."""
+
+
 class SkippedFileJson(AnswerType):
     """A file that gave no document, or a part of one that could not be read."""
 

@@ -38,6 +38,8 @@ RIGHTS: dict[str, Right] = {
     f"POST {CORPUS}/documents": "write",
     f"POST {CORPUS}/documents/delete": "write",
     f"POST {CORPUS}/files": "write",
+    f"POST {CORPUS}/files/compare": "write",
+    f"POST {CORPUS}/files/delete": "write",
     f"POST {CORPUS}/build": "write",
     f"DELETE {CORPUS}/documents/{{id:path}}": "write",
     f"DELETE {CORPUS}/usage": "admin",

@@ -12,6 +12,7 @@ from shortlist.answer.reply_sentences import LONGEST_REPLY
 from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.index.storage import usage_log
+from shortlist.library.uploads import MAX_FILES
 from shortlist.results import Level, Mode, to_raw_score
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
@@ -235,6 +236,32 @@ class DocumentsBody(Body):
     model_config = show_example(documents=[EXAMPLE])
 
     documents: list[DocumentBody] = Field(min_length=1)
+
+
+FilePath = Annotated[str, Field(min_length=1, max_length=2000)]
+
+
+class FileHash(Body):
+    """A file of the client."""
+
+    path: FilePath
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class FilesBody(Body):
+    """The files that a corpus of uploaded files is to have."""
+
+    model_config = show_example(files=[{"path": "guides/returns.md", "sha256": "0123456789abcdef" * 4}])
+
+    files: list[FileHash] = Field(max_length=MAX_FILES)
+
+
+class FilePathsBody(Body):
+    """The paths of uploaded files."""
+
+    model_config = show_example(paths=["guides/returns.md"])
+
+    paths: list[FilePath] = Field(min_length=1, max_length=MAX_FILES)
 
 
 class DeletedBody(Body):

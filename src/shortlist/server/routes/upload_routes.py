@@ -17,7 +17,8 @@ from shortlist.library.uploads import Uploads, is_uploaded, upload_folder
 from shortlist.safety.principals import require
 from shortlist.server.catalog_store import NAME
 from shortlist.server.http_errors import describe_responses
-from shortlist.server.jobs import WRITE, Endpoints, Job, JobKind, describe_stream
+from shortlist.server.jobs import READ, WRITE, Endpoints, Job, JobKind, describe_stream
+from shortlist.server.routes import schemas
 from shortlist.server.routes.corpora_routes import describe_changes
 from shortlist.server.routes.job_routes import Reporter
 
@@ -70,6 +71,20 @@ def add_uploads(endpoints: Endpoints, settings: Settings, uploads: Uploads) -> J
             return {"corpus": name, "path": uploads.save(name, path, content), "bytes": len(content)}
 
         return await endpoints.run(WRITE, save)
+
+    @endpoints.add("POST /v1/corpora/{name:path}/files/compare", "FileComparison", 404, 409, tag="corpora", pool=READ)
+    def compare_files(name: str, body: schemas.FilesBody) -> dict[str, Any]:
+        """Compare files with those that are uploaded: which are missing or differ, and which others there are."""
+        check(name)
+        missing, extra = uploads.compare(name, {file.path: file.sha256 for file in body.files})
+        return {"missing": missing, "extra": extra}
+
+    @endpoints.add("POST /v1/corpora/{name:path}/files/delete", "FileDeletion", 404, 409, tag="corpora")
+    def delete_files(name: str, body: schemas.FilePathsBody) -> dict[str, Any]:
+        """Delete uploaded files. Their documents are removed when the corpus is built."""
+        check(name)
+        uploads.delete_paths(name, body.paths)
+        return {"deleted": len(body.paths)}
 
     events = describe_stream("BuildReport", progress="ProgressEvent")
     responses = describe_responses(404, 409) | events
