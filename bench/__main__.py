@@ -38,6 +38,7 @@ from bench import (
     sessions,
     soak,
     startup,
+    team,
     texts,
     update,
 )
@@ -66,6 +67,7 @@ BENCHMARKS = {
     "hostile": hostile,
     "prompts": prompts,
     "hidden": hidden,
+    "team": team,
     "fuzz": fuzz,
     "segments": segment_fuzz,
     "flips": flips,

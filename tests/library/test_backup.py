@@ -57,6 +57,8 @@ def test_everything_is_restored_on_another_machine(tmp_path: Path, file: Path, m
 def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: Path) -> None:
     built(FRUIT)
     built({"oak": "An oak tree."}, "trees")
+    (data_dir() / "mcp" / "fruit").mkdir(parents=True)
+    (data_dir() / "mcp" / "fruit" / "tools.json").write_text("{}", "utf-8")  # of a server with this name
     report = back_up(file)
     assert report.corpora == ["fruit", "trees"]
     with pytest.raises(InputError, match="exists"):

@@ -78,7 +78,7 @@ def back_up(target: Path) -> BackupReport:
         _read(draft, None)
         with open(draft, "rb") as written:
             os.fsync(written.fileno())
-        os.link(draft, target)  # unlike a rename, it never replaces
+        _place(draft, target)
         return _report(target, rows)
     except OSError as error:
         raise SourceError(f"The backup cannot be written: {error}.") from None
@@ -99,7 +99,8 @@ def restore(file: Path, names: Sequence[str] = ()) -> BackupReport:
         rows = {name: row for name, row in about["files"].items() if name != REGISTRY}
         if names:
             folders = _find_folders(names, rows)
-            rows = {name: row for name, row in rows.items() if _unit_of(name).name in folders}
+            places = {PurePosixPath("data", place, folder) for place in ("corpora", "uploads") for folder in folders}
+            rows = {name: row for name, row in rows.items() if _unit_of(name) in places}
         moves = {unit: _target_of(unit) for unit in dict.fromkeys(map(_unit_of, rows))}
         if existing := [str(target) for target in moves.values() if os.path.lexists(target)]:
             raise InputError(
@@ -118,6 +119,16 @@ def restore(file: Path, names: Sequence[str] = ()) -> BackupReport:
         raise SourceError(f"{file} cannot be restored: {error}.") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _place(draft: Path, target: Path) -> None:
+    """Give a file its name, unless another one has got it meanwhile."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no links here
+        os.rename(draft, target)
 
 
 def _list_files() -> Iterator[tuple[str, Path]]:

@@ -60,7 +60,10 @@ source_options = combine(
         "shortlist build tools.yaml",
         "shortlist build notes --kind files --root docs --embedder none",
     ],
-    exclusive=[("--watch", "--json"), ("--push", "--watch"), ("--push", "--rebuild"), ("--push", "--language")],
+    exclusive=[
+        ("--watch", "--json"),
+        *(("--push", option) for option in ("--watch", "--rebuild", "--language", "--embedder", "--engine")),
+    ],
     writes=True,
 )
 @click.argument("name", metavar="CORPUS", shell_complete=complete_corpus)

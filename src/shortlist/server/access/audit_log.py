@@ -57,11 +57,12 @@ class AuditLog:
         notes = {"action": f"{scope['method']} {route}"} | parameters | scope[NOTES]
         corpus = notes.get("corpus", TOOLS)  # the tools of MCP servers, which profiles permit
         may_read = caller is None or corpus == TOOLS or caller.may("read", str(corpus))
+        was_found = status != 404 and "error" not in notes
         entry: dict[str, Any] = {
             "user": caller.user if caller else "",
             "client": (scope.get("client") or ("",))[0],
             **{key: str(value)[:MOST_CHARACTERS] for key, value in notes.items()},
-            "decision": "denied" if status in DENIED or not may_read else "allowed",
+            "decision": "denied" if status in DENIED or not (may_read or was_found) else "allowed",
             "status": status,
             "ms": round(1e3 * seconds, 3),
             "bytes": size,
