@@ -59,8 +59,10 @@ def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: 
     built({"oak": "An oak tree."}, "trees")
     (data_dir() / "mcp" / "fruit").mkdir(parents=True)
     (data_dir() / "mcp" / "fruit" / "tools.json").write_text("{}", "utf-8")  # of a server with this name
+    corpus_folder("far").mkdir()
+    (corpus_folder("far") / "engine.json").write_text("{}", "utf-8")
     report = back_up(file)
-    assert report.corpora == ["fruit", "trees"]
+    assert (report.corpora, report.in_clusters) == (["fruit", "trees"], ["far"])
     with pytest.raises(InputError, match="exists"):
         back_up(file)
     for names in ((), ("fruit",)):
