@@ -68,13 +68,15 @@ def test_skipped_files_are_named_by_reason_and_all_of_them_in_json(shell: Shell)
     (shell.folder / "mixed" / "a.txt").write_text("green tea")
     for at in range(5):
         (shell.folder / "mixed" / f"{at}.pdf").write_text("broken")
+    (shell.folder / "mixed" / "cup.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     done = shell("search", "mixed", "tea")
-    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert (done.code, done.err.count("\n")) == (0, 2)
+    assert "shortlist: cup.png was skipped. It is a picture" in done.err
     assert done.err.startswith("shortlist: 0.pdf, 1.pdf, 2.pdf and 2 more were skipped. ")
     assert shell("search", "mixed", "tea").err == ""
     shell("rm", "mixed", "--data")
     found = shell("discover", "mixed", "tea", "--json").json
-    assert [problem["id"] for problem in found["problems"]] == [f"{at}.pdf" for at in range(5)]
+    assert [problem["id"] for problem in found["problems"]] == [*(f"{at}.pdf" for at in range(5)), "cup.png"]
 
 
 def test_of_many_reasons_the_first_are_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def open_corpora(out: Output, names: Iterable[str]) -> tuple[Corpus, ...]:
         except CorpusNotFound:
             raise make_not_found(name) from None
         if not is_stored:
-            out.report_problems(corpus.changes.failed)
+            out.report_problems((*corpus.changes.failed, *corpus.changes.skipped_files))
         corpora.append(corpus)
     return tuple(corpora)
 

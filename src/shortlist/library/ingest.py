@@ -46,21 +46,25 @@ class Ingested:
 
     read: int = 0
     unchanged: int = 0
-    skipped: int = 0
     removed: int = 0
     pages: int = 0
     chunks: int = 0
     added: int = 0
     changed: int = 0
     failed: list[Problem] = field(default_factory=list)
+    skipped_files: list[Problem] = field(default_factory=list)
+
+    @property
+    def skipped(self) -> int:
+        return len(self.skipped_files)
 
     @property
     def files(self) -> int:
         return self.read + self.unchanged + self.skipped + len({problem.source for problem in self.failed} - {""})
 
     def to_dict(self) -> dict[str, Any]:
-        counts = {each.name: getattr(self, each.name) for each in fields(self)}
-        return counts | {"failed": [problem.to_dict() for problem in self.failed]}
+        data = {each.name: getattr(self, each.name) for each in fields(self)} | {"skipped": self.skipped}
+        return data | {name: [one.to_dict() for one in data[name]] for name in ("failed", "skipped_files")}
 
 
 OnCounts = Callable[[Ingested], None]
@@ -303,15 +307,16 @@ class _Batch:
 
     def take(self, file: _File, known: Stamps) -> None:
         documents, problems, done = file.documents, file.problems, self.done
-        if file.stamp and not documents and file.stamp == known.get(file.stamp.id):
-            done.unchanged += not file.stamp.skipped
-            done.skipped += file.stamp.skipped
+        stamp = file.stamp
+        if stamp and stamp.skipped:
+            done.skipped_files.append(Problem(stamp.id, stamp.reason, stamp.source))
+        if stamp and not documents and stamp == known.get(stamp.id):
+            done.unchanged += not stamp.skipped
             self.reports.add(1)
             return
         file.chunks = sum(len(split(one, self.chunk_size, self.chunk_overlap)) for one in documents)
         done.failed += problems
         done.read += bool(documents)
-        done.skipped += not documents and not problems
         done.pages += len(documents)
         done.chunks += file.chunks
         self.files.append(file)

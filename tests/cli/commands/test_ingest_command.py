@@ -12,6 +12,7 @@ pytestmark = pytest.mark.process
 def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> None:
     (lamp.folder / "lamps" / "broken.docx").write_bytes(b"no zip")
     (lamp.folder / "lamps" / "hall.txt").write_text("The lamp in the hall is red.")
+    (lamp.folder / "lamps" / "lamp.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     (lamp.folder / "lamps" / "rooms.csv").unlink()
     done = lamp("ingest", "lamps", *INDEX, "--json")
     assert done.code == 0
@@ -20,8 +21,10 @@ def test_ingest_reports_what_it_did_and_what_it_could_not_read(lamp: Shell) -> N
     }  # fmt: skip
     assert [Path(problem["source"]).name for problem in done.json["failed"]] == ["broken.docx"]
     again = lamp("ingest", "lamps", *INDEX)
-    assert "index: 0 files read, 1 unchanged, 1 failed, 1 chunk in " in again.out
+    assert "index: 0 files read, 1 unchanged, 1 skipped, 1 failed, 1 chunk in " in again.out
     assert "broken.docx was skipped." in again.err
+    for named in (done, again):
+        assert "lamp.png was skipped. It is a picture" in named.err
     assert lamp("ingest", "nowhere", *INDEX).code == 1
 
 

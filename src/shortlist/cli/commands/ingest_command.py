@@ -91,7 +91,7 @@ def ingest(
     data |= {key: corpus.info()[key] for key in ("documents", "passages")}
     corpus.close()
     out.show(data, lambda screen: corpus_tables.show_ingested(screen, data), [str(data["index"])])
-    out.report_problems(done.failed)
+    out.report_problems((*done.failed, *done.skipped_files))
     return ERROR if done.failed and not data["documents"] else OK
 
 
