@@ -85,6 +85,11 @@ class CatalogStore:
                 raise
             log.warning("%s", error)
 
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a document file, one is configured, or documents were added over HTTP."""
+        return self._configured.source_must_exist or self.document_file.exists() or not self.corpus.is_empty
+
     def add(self, documents: Iterable[Document]) -> Changes:
         """Add documents; the same id replaces, and of several with the same id the last counts."""
         with self._lock:

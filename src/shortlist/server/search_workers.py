@@ -190,7 +190,7 @@ def _answer_requests() -> None:
     end_telemetry = export(settings.telemetry.enabled)
     login = settings.engine
     sign_in(login.user, login.password.get_secret_value() if login.password else "", login.certificate)
-    path, catalog = "", SimpleNamespace()  # with what `ServedCorpora` needs of the catalog to search it
+    path, catalog = "", SimpleNamespace(is_made=True)  # with what `ServedCorpora` needs of the catalog to search it
     corpora = ServedCorpora(cast(CatalogStore, catalog), settings.server.corpora, settings.usage.learn)
     max_query_characters.set(settings.limits.max_query_characters)
     for is_canceled, request in _receive_requests():

@@ -9,6 +9,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 import shortlist
+from shortlist.compat.retriever_service import create_app
+from shortlist.compat.retriever_settings import load_compat_settings
 from tests.server.conftest import Make
 
 
@@ -37,6 +39,21 @@ def test_only_named_corpora_are_served_if_some_are_named(make: Make, notes: str)
     assert [row["name"] for row in client.get("/v1/corpora").json()["corpora"]] == ["catalog", "notes"]
     assert client.post("/v1/corpora/skills/search", json={"query": "x"}).status_code == 404
     assert client.post("/v1/corpora/notes/search", json={"query": "tea"}).status_code == 200
+
+
+def test_a_catalog_that_no_one_made_is_not_listed_beside_named_corpora(
+    notes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = create_app(load_compat_settings(given={"server.corpora": ["notes"]}, environment={}))
+    with TestClient(app, base_url="http://localhost:9200") as client:
+
+        def list_names() -> list[str]:
+            return [row["name"] for row in client.get("/v1/corpora").json()["corpora"]]
+
+        assert list_names() == ["notes"]
+        assert client.post("/documents", json={"id": "a", "title": "A", "content": "Refunds."}).status_code == 200
+        assert list_names() == ["catalog", "notes"]
 
 
 def test_a_corpus_that_was_never_built_is_not_built_by_a_request(client: TestClient) -> None:

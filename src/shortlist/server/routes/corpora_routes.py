@@ -50,7 +50,10 @@ Answer = dict[str, Any]
 
 
 class ServedCorpora:
-    """The corpora that are served: the catalog, and the given names or all known corpora."""
+    """The corpora that are served: the catalog, and the given names or all known corpora.
+
+    If names are given, an empty catalog without a document file is not listed.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,8 @@ class ServedCorpora:
     def names(self) -> list[str]:
         """The corpora that the current caller may read."""
         others = (name for name in (registry.names() if self._only is None else self._only) if name != NAME)
-        return list(filter(may_read, (NAME, *others)))
+        first = (NAME,) if self._only is None or self._catalog.is_made else ()
+        return list(filter(may_read, (*first, *others)))
 
     def corpus(self, name: str) -> Corpus:
         """The corpus with this name, if the current caller may use it. A request never builds a corpus."""
@@ -102,8 +106,11 @@ class ServedCorpora:
         principal = current_principal.get()
         if principal is not None and not principal.is_operator:
             return list(map(self._describe_seen, self.names()))
-        names = set(self.names()) - {NAME}
-        others = ({**row, "uploaded": is_uploaded(row["name"])} for row in describe_corpora() if row["name"] in names)
+        names = self.names()
+        listed = (row for row in describe_corpora() if row["name"] != NAME and row["name"] in names)
+        others = [{**row, "uploaded": is_uploaded(row["name"])} for row in listed]
+        if NAME not in names:
+            return others
         catalog = self._catalog.corpus
         info = catalog.info()
         own = {
