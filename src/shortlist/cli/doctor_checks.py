@@ -33,6 +33,7 @@ from shortlist.mcp_client.config_files import review_command
 from shortlist.sources.skills import find_pending, read_skills
 
 LITTLE_SPACE = 1 << 30
+MOST_MISSING = 3  # packages of an extra that are named
 
 
 class Check(NamedTuple):
@@ -72,7 +73,9 @@ def _check_installation() -> Iterator[Check]:
     for extra in sorted({*(metadata("shortlist").get_all("Provides-Extra") or ())} - {"all"}):
         packages = [each for each in wanted if each.marker and each.marker.evaluate({"extra": extra})]
         if missing := [f"{each.name}{each.specifier}" for each in packages if not _is_installed(each)]:
-            yield Check(extra, "note", f"missing: {', '.join(missing)}", install_line(extra))
+            more = f" and {len(missing) - MOST_MISSING} more" if len(missing) > MOST_MISSING else ""
+            says = f"missing: {', '.join(missing[:MOST_MISSING])}{more}"
+            yield Check(extra, "note", says, install_line(extra))
         elif packages:
             yield Check(extra, "ok", "installed")
 

@@ -122,6 +122,8 @@ class AgentActions:
         if not has_tools:
             return _add_notes(found, [*notes, *skill_notes])
         notes += _describe_unlisted(unlisted)
+        if found["abstained"] and _find_starting(unlisted):
+            found["reason"] = "Some servers have not listed their tools yet."
         if empty := self.gateway.empty_notes():
             counts = (await run_in_thread(lambda: dict(self._collection.counts()))).values()
             is_empty = not any(sum(kinds.values()) if kind is None else kinds.get(kind) for kinds in counts)
@@ -328,10 +330,14 @@ def _describe_use(corpus: Corpus) -> Data:
 
 def _describe_unlisted(states: Mapping[str, str]) -> list[str]:
     """Which servers were not searched, by the states of those without a list."""
-    starting = [name for name, state in states.items() if state in ("idle", "starting")]
+    starting = _find_starting(states)
     failed = [name for name, state in states.items() if state in ("waiting", "failed")]
     notes = [f"Not ready yet: {', '.join(starting[:5])}. Search again in a moment."] if starting else []
     return notes + ([f"Unavailable: {', '.join(failed[:5])}. See status."] if failed else [])
+
+
+def _find_starting(states: Mapping[str, str]) -> list[str]:
+    return [name for name, state in states.items() if state in ("idle", "starting")]
 
 
 def _add_notes(shown: Data, notes: list[str]) -> Data:

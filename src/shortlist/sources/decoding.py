@@ -102,7 +102,7 @@ def describe_skipped(file: File) -> str:
     kind = (mimetypes.guess_type(f"x{suffix}", strict=False)[0] or "").partition("/")[0]
     shown = {"image": "a picture", "audio": "audio", "video": "a video", "font": "a font"}.get(kind, "binary")
     if kind == "image" and suffix in OCR_SUFFIXES and not file.ocr:
-        return f"It is a picture ({suffix}). Its text is read with ocr=True (option --ocr)."
+        return f"It is a picture ({suffix}). To read its text, build the corpus with ocr=True (--ocr)."
     return f"It is {shown} ({suffix}) or has no text." if suffix else "It is binary or has no text."
 
 

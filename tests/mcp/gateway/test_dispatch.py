@@ -121,6 +121,8 @@ def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatc
             answer = await agent("discover", query="will it rain in the city")
             assert [item["id"] for item in answer["results"]] == ["weather/get_forecast"]
             assert "Not ready yet: hanging." in answer["note"]
+        answer = await agent("discover", query="write an invoice")
+        assert (answer["abstained"], answer["reason"]) == (True, "Some servers have not listed their tools yet.")
         assert waits == ["hanging"]
         sentence = await agent.error("call", tool="hanging/x")
         assert sentence.startswith("'hanging/x' is not available. The server hanging is not ready yet")

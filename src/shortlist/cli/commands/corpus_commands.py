@@ -97,7 +97,8 @@ def build(
         options = {"pattern": pattern, "exclude": exclude, "ocr": ocr, "embedder": embedder, "engine": engine}
         _register(name, kind or "files", root, others, **options)
     elif pattern or exclude or ocr or others:
-        raise click.UsageError("--pattern, --exclude, --ocr and --option need --root PATH.")
+        example = f"shortlist build NAME --root {shlex.quote(name) if Path(name).exists() else 'PATH'}"
+        raise click.UsageError(f"--pattern, --exclude, --ocr and --option need a name and --root PATH: {example} ...")
     entry = registry.find(name) if kind or root else corpus_names.find_source(name)
     if entry is None:
         advice = f" Register it: shortlist register {shlex.quote(name)} KIND --root PATH"
