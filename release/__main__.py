@@ -28,6 +28,7 @@ DIST = ROOT / "dist"
 # How the libraries for a system begin, and the newest version of glibc that they may need.
 MAGIC = {"manylinux": b"\x7fELF", "musllinux": b"\x7fELF", "macosx": b"\xcf\xfa\xed\xfe", "win": b"MZ"}
 GLIBC = 17
+UV = "uv==0.13.7"
 
 
 def build(*, all_platforms: bool) -> None:
@@ -65,9 +66,22 @@ def check() -> None:
             home.mkdir()
             folders = {f"SHORTLIST_{kind}_DIR": str(home / kind) for kind in ("CONFIG", "DATA", "CACHE")}
             run(*smoke, HOME=str(home), USERPROFILE=str(home), **folders)
+        check_uvx(Path(place), python, f"{wheel}[mcp]")
         tool = make_environment(Path(place, "tool"), "cyclonedx-bom==7.5.0")
         write_bill(tool, python, DIST / f"{sdist.name.removesuffix('.tar.gz')}.cdx.json")
     print(f"dist/ has {', '.join(sorted(path.name for path in DIST.iterdir()))}.")
+
+
+def check_uvx(place: Path, python: Path, package: str) -> None:
+    """Install with uvx from a folder of wheels, without an index, and start what it wrote with a client."""
+    uvx = make_environment(place / "uv", UV).with_name("uvx.exe" if sys.platform == "win32" else "uvx")
+    links, home = place / "links", place / "uv" / "home"
+    run(sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(links), package)
+    home.mkdir()
+    source = {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "UV_FIND_LINKS": str(links), "UV_CACHE_DIR": str(home / "uv")}
+    path = os.pathsep.join([str(uvx.parent), os.environ["PATH"]])
+    smoke = [str(python), str(ROOT / "release" / "smoke.py"), "uvx"]
+    run(*smoke, HOME=str(home), USERPROFILE=str(home), PATH=path, UV_PYTHON=sys.executable, **source)
 
 
 def make_environment(folder: Path, package: str) -> Path:

@@ -1,6 +1,7 @@
 """Tries an installed shortlist: doctor, the README, an index, the HTTP service, and the MCP server with a real client.
 
-`python release/smoke.py base` expects no extra, and `all` those of the extra `all`. Run it in the root of a checkout.
+`python release/smoke.py base` expects no extra, and `all` those of the extra `all`. `uvx` tries what
+`install` writes when uvx runs it. Run it in the root of a checkout.
 """
 
 from __future__ import annotations
@@ -70,9 +71,25 @@ async def check_agent(server: Any) -> None:
         assert "refund_payment" in found.model_dump_json(), found
 
 
+def check_uvx() -> None:
+    """Let uvx install the entry of an agent, which starts uvx, and connect a client to it."""
+    uvx = ["uvx", "--from", "shortlist[mcp]", "shortlist"]
+    for arguments in (["install", "--agent", "cursor"], ["build", TOOLS]):
+        subprocess.run([*uvx, *arguments], check=True, timeout=300, stdout=subprocess.DEVNULL)
+    (entry,) = json.loads(Path("~/.cursor/mcp.json").expanduser().read_text("utf-8"))["mcpServers"].values()
+    assert [Path(entry["command"]).stem, *entry["args"]] == [*uvx, "mcp"], entry
+    assert Path(entry["command"]).is_absolute(), entry
+    from mcp import StdioServerParameters  # noqa: PLC0415  # only with the extra
+
+    asyncio.run(check_agent(StdioServerParameters(**entry, env=dict(os.environ))))
+
+
 def main(kind: str) -> None:
     assert "site-packages" in shortlist.__file__, shortlist.__file__
     os.environ["COLUMNS"] = "100"
+    if kind == "uvx":
+        check_uvx()
+        return
     check_doctor(with_extras=kind == "all")
     assert run_blocks(Path("README.md").read_text("utf-8")) == 5
     call("build", TOOLS)

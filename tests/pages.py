@@ -60,11 +60,11 @@ def run_blocks(
 
 
 def run_commands(block: str) -> None:
-    """Run each `shortlist` line in this process; `pip`, `uv`, `make`, `git` and `python` lines are not run here."""
+    """Run each `shortlist` line in this process; `pip`, `uv`, `make` and the like are not run here."""
     for line in block.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or ["#"]
         if program == "shortlist":
             code = cli.run(arguments)
             assert code in (cli.OK, cli.ABSTAINED), f"{line} ended with {code}"
         else:
-            assert program in ("#", "pip", "uv", "make", "git", "python"), f"{program} cannot be run"
+            assert program in ("#", "pip", "pipx", "uv", "uvx", "make", "git", "python"), f"{program} cannot be run"

@@ -125,6 +125,15 @@ def test_the_command_is_the_one_of_this_environment(tmp_path: Path) -> None:
     assert Path(find_own_command(Places())[0]).is_absolute()
 
 
+def test_an_environment_of_uvx_is_started_by_uvx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = str(write(tmp_path / "uv" / "archive-v0" / "sP3cEE" / "bin" / "python", ""))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_own_command(at(tmp_path), python) == ["uvx", "--from", "shortlist[mcp]", "shortlist"]
+    uvx = write(tmp_path / "uvx", "")
+    uvx.chmod(0o755)
+    assert find_own_command(at(tmp_path), python)[0] == str(uvx)
+
+
 def test_another_command_can_be_given(places: Places) -> None:
     install("cursor", places, command="uvx --from 'shortlist[mcp]' shortlist")
     entry = json.loads((places.home / ".cursor" / "mcp.json").read_text())["mcpServers"]["shortlist"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +22,8 @@ from shortlist.mcp_client.server_entries import is_server
 
 # Agents pass few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
+UVX = ("--from", "shortlist[mcp]", "shortlist")
+UVX_CACHE = re.compile(r"(?:archive|environments)-v\d+")  # where it makes environments, until `uv cache prune`
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +171,13 @@ def make_command(places: Places, command: str | None) -> list[str]:
 
 
 def find_own_command(places: Places, python: str = sys.executable) -> list[str]:
-    """The absolute path of the command `shortlist` of this environment, or its Python, which can run it too."""
+    """The absolute path of the command `shortlist` of this environment, or its Python, which can run it too.
+
+    An environment of uvx is temporary, so there it is uvx that starts shortlist.
+    """
     name = "shortlist.exe" if places.platform == "win32" else "shortlist"
     folder = Path(python).parent  # not resolved: the Python of an environment may be a link out of it
+    if UVX_CACHE.fullmatch(folder.parent.parent.name):
+        return [shutil.which("uvx") or "uvx", *UVX]
     beside = [place for place in (folder / name, folder / "Scripts" / name) if place.is_file()]
     return [str(beside[0])] if beside else [python, "-P", "-m", "shortlist"]
