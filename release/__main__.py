@@ -2,7 +2,7 @@
 
 `build` makes the source distribution and the wheel of this machine, or with `--all-platforms` the wheels of all, which
 Zig compiles. `check` writes the software bill of materials beside them. `make dist` does both. `registry` writes
-build/server.json, the entry in the MCP registry.
+build/server.json, the entry in the MCP registry, and `plugins` the manifests of the plugins for agents.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from packaging.tags import platform_tags
 
 from hatch_build import REPOSITORY, SITE, TARGETS
 from release.bill_of_materials import write_bill
+from release.plugins import write_plugins
 from release.registry import write_server
 
 ROOT = Path(__file__).parents[1]
@@ -108,13 +109,15 @@ def run(*command: str, **variables: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
-    parser.add_argument("step", choices=("build", "check", "registry"))
+    parser.add_argument("step", choices=("build", "check", "registry", "plugins"))
     parser.add_argument("--all-platforms", action="store_true", help="build the wheels of all platforms")
     given = parser.parse_args()
     if given.step == "build":
         build(all_platforms=given.all_platforms)
     elif given.step == "check":
         check()
+    elif given.step == "plugins":
+        write_plugins(ROOT, os.environ.get(REPOSITORY, ""), os.environ.get(SITE, ""))
     else:
         write_server(ROOT / "build" / "server.json", os.environ.get(REPOSITORY, ""), os.environ.get(SITE, ""))
 

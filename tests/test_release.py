@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,11 @@ import yaml
 import shortlist
 from hatch_build import ROOT, AddAddresses, read_version
 from release.bill_of_materials import are_allowed, find_licenses
+from release.plugins import describe_plugins, write_plugins
 from release.registry import describe_server
+from shortlist.documents import Document
+from shortlist.install.hooks import SECONDS, SETTINGS
+from shortlist.sources.skills import read_skills
 from tests.pages import read_page
 
 REPOSITORY = "https://github.com/acme/tools"
@@ -48,6 +54,40 @@ def test_the_entry_of_the_mcp_registry_keeps_the_limits_of_its_schema() -> None:
     assert server["websiteUrl"] == "https://acme.example/docs/"
     with pytest.raises(ValueError, match=re.escape("'https://example.org/x'")):
         describe_server("https://example.org/x")
+
+
+def test_the_manifests_of_the_plugins_are_those_of_this_version_and_name_no_owner(tmp_path: Path) -> None:
+    write_plugins(tmp_path)
+    for path, content in describe_plugins().items():
+        assert (ROOT / path).read_text("utf-8") == (tmp_path / path).read_text("utf-8"), (
+            "Run: python -m release plugins"
+        )
+        assert not {"repository", "homepage"} & content.keys()
+        for entry in content.get("plugins", ()):
+            source = entry["source"] if isinstance(entry["source"], str) else entry["source"]["path"]
+            assert (ROOT / source).is_dir()
+    released = describe_plugins(REPOSITORY, "https://acme.example/docs/")[
+        "plugins/shortlist/.cursor-plugin/plugin.json"
+    ]
+    assert (released["repository"], released["homepage"]) == (REPOSITORY, "https://acme.example/docs/")
+
+
+def test_only_the_plugin_for_hints_has_a_hook_and_it_is_the_one_that_install_writes() -> None:
+    manifests = describe_plugins()
+    (path,) = [path for path in manifests if "hooks" in path]
+    assert path == "plugins/shortlist-hints/hooks/hooks.json"
+    ((event, (group,)),) = manifests[path]["hooks"].items()
+    (hook,) = group["hooks"]
+    assert {event} == {SETTINGS[agent].event for agent in ("claude-code", "codex")}
+    assert hook["timeout"] == SECONDS
+    words = ["uvx", "--from", f"shortlist[mcp]=={shortlist.__version__}", "shortlist", "hook"]
+    assert shlex.split(hook["command"]) == words
+
+
+def test_the_skill_of_the_plugin_is_served() -> None:
+    (skill,) = read_skills([ROOT / "plugins" / "shortlist" / "skills"])
+    assert isinstance(skill, Document)
+    assert skill.id == "find-tools-and-skills"
 
 
 def test_the_metadata_of_a_release_has_full_addresses_and_that_of_other_builds_none(

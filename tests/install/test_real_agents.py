@@ -14,6 +14,7 @@ import pytest
 from shortlist.cli import OK, run
 from shortlist.mcp.prompt_hints import INTRODUCTION
 from tests.install.scripted_model import run_model
+from tests.pages import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.extras]
 
@@ -47,7 +48,8 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
         self._packages = folder / "packages"
-        (self.home / "project" / ".git").mkdir(parents=True)
+        self.folder = self.home / "project"  # in which agents are run
+        (self.folder / ".git").mkdir(parents=True)
 
     def install(self, package: str) -> None:
         command = ["npm", "install", "--prefix", str(self._packages), "--no-audit", "--no-fund", package]
@@ -58,7 +60,7 @@ class Machine:
         done = subprocess.run(
             [self._packages / "node_modules" / ".bin" / command, *words],
             env=kept | {"HOME": str(self.home), "TERM": "dumb", "GEMINI_CLI_TRUST_WORKSPACE": "true"} | variables,
-            cwd=self.home / "project",
+            cwd=self.folder,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -132,3 +134,32 @@ def test_a_hint_reaches_the_model_if_something_fits_the_prompt(
             ask(machine, address, prompt)
         assert any(prompt in body for body in received)
         assert any(INTRODUCTION in body and "- skill docker-slimming: " in body for body in received) == is_served
+
+
+PLUGINS = {
+    "claude-code": [
+        (["plugin", "validate", "--strict", "."], "Validation passed"),
+        (["plugin", "validate", "--strict", "plugins/shortlist"], "Validation passed"),
+        (["plugin", "validate", "--strict", "plugins/shortlist-hints"], "Validation passed"),
+        (["plugin", "marketplace", "add", "./"], "added marketplace: shortlist"),
+        (["plugin", "install", "shortlist@shortlist"], "installed plugin: shortlist"),
+        (["plugin", "details", "shortlist"], "MCP servers (1)  shortlist"),
+        (["plugin", "install", "shortlist-hints@shortlist"], "installed plugin: shortlist-hints"),
+        (["plugin", "details", "shortlist-hints"], "UserPromptSubmit"),
+    ],
+    "codex": [
+        (["plugin", "marketplace", "add", "./"], "Added marketplace `shortlist`"),
+        (["plugin", "add", "shortlist@shortlist"], "Added plugin `shortlist`"),
+        (["plugin", "add", "shortlist-hints@shortlist"], "Added plugin `shortlist-hints`"),
+        (["mcp", "list"], "uvx"),
+    ],
+    "gemini-cli": [(["extensions", "validate", "plugins/shortlist"], "successfully validated")],
+}
+
+
+@pytest.mark.parametrize("agent", PLUGINS)
+def test_the_agent_takes_our_plugins(agent: str, machine: Machine) -> None:
+    machine.install(CLIENTS[agent].package)
+    machine.folder = ROOT
+    for words, expected in PLUGINS[agent]:
+        assert expected in machine(CLIENTS[agent].command, *words)
