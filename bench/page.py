@@ -1,4 +1,4 @@
-"""Write `docs/explanation/benchmarks.md` from the stored results: a table and a plot for each data set."""
+"""Write benchmarks.md with its plots, and comparison.md, of docs/explanation from the stored results."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from bench.comparison import write_comparison
 from bench.report import RESULTS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -16,11 +17,6 @@ TITLES = {"lexical": "Keyword search", "dense": "Vector search", "hybrid": "Hybr
 
 # Columns that are compared, and whether less is better.
 COLUMNS = {
-    "MB": True,
-    "packages": True,
-    "install s": True,
-    "first use s": True,
-    "second use s": True,
     "build s": True,
     "merged s": True,
     "p50 ms": True,
@@ -44,7 +40,7 @@ COLUMNS = {
 INTRODUCTION = """# Benchmarks
 
 `python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical
-FOLDER...`, `dense FOLDER...`, `hybrid FOLDER...` and `install`; `FOLDER:100000` uses the first 100,000 documents. All
+FOLDER...`, `dense FOLDER...` and `hybrid FOLDER...`; `FOLDER:100000` uses the first 100,000 documents. All
 engines run on the same machine, one after another, on the same text with the title first. A search is the public call
 `shortlist.search` on a stored corpus and reads the id and text of ten hits; so does that of every other engine.
 Searches use one thread, batches two. Tantivy writes with one thread, stored text and its default heap. Machines differ,
@@ -70,11 +66,6 @@ LIMITS = """## Known gaps
   and the search that finds the document.
 """
 
-INSTALLATION = """Each row is a new virtual environment without anything else. `MB` is the size of site-packages. A use
-builds an index on disk from 10,000 documents and answers a query; before the first one nothing has been compiled or
-cached.
-"""
-
 GATEWAYS = """{servers} servers of npm and PyPI with {tools} tools (`python -m bench gateway FOLDER`). Figures are
 medians of {rounds} interleaved rounds.
 
@@ -88,12 +79,37 @@ medians of {rounds} interleaved rounds.
 
 
 def run(folders: list[Path]) -> None:
+    for name, text in write_pages().items():
+        page = DOCS / "explanation" / name
+        page.write_text(text, "utf-8")
+        print(f"written to {page}")
+    for name, picture in draw_plots().items():
+        (DOCS / "images" / name).write_text(picture, "utf-8")
+
+
+def write_pages() -> dict[str, str]:
+    """The text of each page."""
+    return {"benchmarks.md": write_benchmarks(), "comparison.md": write_comparison()}
+
+
+def draw_plots() -> dict[str, str]:
+    """A picture for each data set, by the name of its file."""
+    plots = {}
+    for name in TITLES:
+        for title, rows in json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["figures"].items():
+            medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
+            plots[name_plot(name, title)] = draw_bars(f"Milliseconds a query (median), {title}", medians, OURS)
+    return plots
+
+
+def name_plot(name: str, title: str) -> str:
+    return f"{name}-{title.replace(' ', '-').replace(':', '-')}.svg"
+
+
+def write_benchmarks() -> str:
     parts = [INTRODUCTION]
     for name, heading in TITLES.items():
-        path = RESULTS / f"{name}.json"
-        if not path.exists():
-            continue
-        result = json.loads(path.read_text())
+        result = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
         versions = ", ".join(f"{package} {version}" for package, version in result["versions"].items())
         machine = result["machine"]
         parts.append(
@@ -101,22 +117,11 @@ def run(folders: list[Path]) -> None:
             f"{versions}.\n"
         )
         for title, rows in result["figures"].items():
-            plot = f"{name}-{title.replace(' ', '-').replace(':', '-')}.svg"
-            medians = sorted(((engine, row["p50 ms"]) for engine, row in rows.items()), key=lambda pair: pair[1])
-            (DOCS / "images" / plot).write_text(draw_bars(f"Milliseconds a query (median), {title}", medians, OURS))
             measured = result.get("measured", {}).get(title, f"{result['date']}, {result['commit']}")
-            picture = f"![Milliseconds a query, {title}](../images/{plot})"
+            picture = f"![Milliseconds a query, {title}](../images/{name_plot(name, title)})"
             parts.append(f"### {title}\n\nMeasured {measured}.\n\n{_table(rows)}\n\n{picture}\n")
-    install = RESULTS / "install.json"
-    if install.exists():
-        parts.append(f"## Installation\n\n{INSTALLATION}\n{_table(json.loads(install.read_text())['figures'])}\n")
-    gateway = RESULTS / "gateway.json"
-    if gateway.exists():
-        parts.append(_describe_gateways(json.loads(gateway.read_text())))
-    parts.append(LIMITS)
-    page = DOCS / "explanation" / "benchmarks.md"
-    page.write_text("\n".join(parts))
-    print(f"written to {page}")
+    parts.append(_describe_gateways(json.loads((RESULTS / "gateway.json").read_text("utf-8"))))
+    return "\n".join([*parts, LIMITS])
 
 
 def _describe_gateways(result: dict[str, Any]) -> str:

@@ -1,0 +1,156 @@
+"""The comparison page: figures of the stored results beside each other, and where others are better."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.report import RESULTS
+
+SET = "ottqa_wiki"
+OURS, TANTIVY, BM25S, MEMORY = "shortlist", "tantivy on disk", "bm25s numba on disk", "bm25s numba in memory"
+COLUMNS = ("build s", "p50 ms", "batch q/s", "memory MB", "disk MB", "cold start s", "upsert ms", "ndcg@10")
+TOOL_SETS = {"bfcl": "BFCL", "metatool": "MetaTool"}  # the model that was measured was trained without the set
+DOCUMENT_SETS = {"scifact": "SciFact", "nfcorpus": "NFCorpus"}
+
+PAGE = """# Comparison
+
+What shortlist does better than its alternatives, and what they do better. Each section names the versions and the day
+of its measurement. `python -m bench page` writes this page from `bench/results/`; [Benchmarks](benchmarks.md) has all
+columns and the method. Machines differ, so compare ratios. [Who should not use this](not-for-you.md) says it in
+words.
+
+## bm25s and tantivy: keyword search
+
+All passages of ottqa_wiki, one thread, ten hits with ids and texts. {lexical_facts}
+
+{lexical}
+
+- **bm25s is faster in memory**: {faster:.1f} times for one query, {batch:.1f} times for a batch. Choose it if your
+  texts fit in memory, do not change, and need neither ids nor filters. An update rebuilds its index: {rebuild:,.0f}
+  ms against {update:.1f} ms for shortlist, measured on fewer passages.
+- **tantivy takes {disk:.0%} of the disk space, and its process starts in {cold} s** instead of {our_cold} s. It is
+  one package of {tantivy_size:g} MB. It needs {queries:.1f} times as long for a query, and {upsert:.1f} times as long
+  until a search finds a new document.
+- **Both rank these articles better** (nDCG@10 {tantivy_quality:.3f} and {bm25s_quality:.3f} against
+  {our_quality:.3f}), because shortlist always returns the documents that a query names.
+
+Repeat it: `python -m bench lexical FOLDER`, `python -m bench update FOLDER`, `python -m bench install`.
+
+## bm25s: quality
+
+nDCG@10 for queries over tools and documents. {quality_facts}
+
+{quality}
+
+The two tool sets were not in the training data of the model. They were measured with the English model before the
+present one; [Our embedder](embedder.md#quality) has the figures of the present one.
+
+Repeat it: `python -m bench quality`.
+
+## LanceDB: hybrid search
+
+SciFact, with the same vectors. {hybrid_facts}
+
+{hybrid}
+
+LanceDB is a vector database with approximate indexes, typed columns and storage in the cloud. Choose it for many
+millions of vectors, or if you need those. shortlist brings the model that makes the vectors, and compares all of
+them.
+
+Repeat it: `python -m bench hybrid FOLDER`.
+
+## FastMCP, mcp-hub and direct connections: tools of MCP servers
+
+{servers} servers with {tools:g} tools behind one entry in the configuration of an agent. {gateway_facts}
+
+{gateway}
+
+- **Direct connections have the fastest calls**: {direct_call:.1f} ms against {our_call:.1f} ms through our gateway.
+  They cost {tokens:,.0f} tokens of definitions. If your agent has a few tools, connect it directly.
+- **FastMCP's search needs fewer tokens**: {fastmcp_tokens:g} against {our_tokens:,.0f}, with two tools, and without
+  `read`, `ask` and approvals. Its search took {fastmcp_search:.0f} ms, ours {our_search:.1f} ms. Quality was not
+  compared here: it ranks with BM25.
+- **mcp-hub and FastMCP's proxy list all tools**, so they save connections, not tokens.
+
+Repeat it: `python -m bench gateway FOLDER`.
+
+## Not compared
+
+Answers were not compared with those of LlamaIndex, txtai or Haystack: what they answer depends on the language model.
+"""
+
+
+def write_comparison() -> str:
+    """The text of the page."""
+    lexical, quality, hybrid = read("lexical"), read("quality"), read("hybrid")
+    gateway, install, update = read("gateway"), read("install")["figures"], read("update")["figures"]
+    rows = lexical["figures"][SET]
+    gateways = gateway["figures"]["rows"]
+    ours, tantivy, memory = rows[OURS], rows[TANTIVY], rows[MEMORY]
+    sets = TOOL_SETS | DOCUMENT_SETS
+    scores = {
+        title: {
+            "queries": quality["figures"][name]["queries"],
+            "bm25s": quality["figures"][name]["bm25s"],
+            "shortlist, keywords": quality["figures"][name]["lexical"],
+            "shortlist": quality["figures"][name]["auto, tools" if name in TOOL_SETS else "auto"],
+        }
+        for name, title in sets.items()
+    }
+    return PAGE.format(
+        lexical_facts=describe(lexical, SET, "shortlist", "tantivy", "bm25s"),
+        lexical=make_table({name: rows[name] for name in (OURS, TANTIVY, BM25S, MEMORY)}, COLUMNS),
+        faster=ours["p50 ms"] / memory["p50 ms"],
+        batch=memory["batch q/s"] / ours["batch q/s"],
+        rebuild=update["bm25s, rebuild"]["median ms"],
+        update=update["shortlist"]["median ms"],
+        disk=tantivy["disk MB"] / ours["disk MB"],
+        cold=tantivy["cold start s"],
+        our_cold=ours["cold start s"],
+        queries=tantivy["p50 ms"] / ours["p50 ms"],
+        tantivy_size=install["tantivy"]["MB"],
+        upsert=tantivy["upsert ms"] / ours["upsert ms"],
+        tantivy_quality=tantivy["ndcg@10"],
+        bm25s_quality=memory["ndcg@10"],
+        our_quality=ours["ndcg@10"],
+        quality_facts=describe(quality, "bfcl", "shortlist", "bm25s"),
+        quality=make_table(scores, ("queries", "bm25s", "shortlist, keywords", "shortlist")),
+        hybrid_facts=describe(hybrid, "scifact", "shortlist", "lancedb"),
+        hybrid=make_table(hybrid["figures"]["scifact"], ("build s", "p50 ms", "p95 ms", "ndcg@10")),
+        servers=len(gateway["figures"]["servers"]) - 1,
+        tools=gateways["direct connections"]["tools"],
+        gateway_facts=describe(gateway, "", "shortlist", "fastmcp")
+        + f" mcp-hub {gateway['figures']['servers']['mcp-hub']}. Preliminary: other programs used the machine.",
+        gateway=make_table(gateways, ("tokens", "ready s", "first call s", "call ms", "discover ms")),
+        direct_call=gateways["direct connections"]["call ms"],
+        tokens=gateways["direct connections"]["tokens"],
+        our_call=gateways["shortlist"]["call ms"],
+        our_tokens=gateways["shortlist"]["tokens"],
+        our_search=gateways["shortlist"]["discover ms"],
+        fastmcp_tokens=gateways["FastMCP proxy with BM25 search"]["tokens"],
+        fastmcp_search=gateways["FastMCP proxy with BM25 search"]["discover ms"],
+    )
+
+
+def read(name: str) -> dict[str, Any]:
+    return dict(json.loads((RESULTS / f"{name}.json").read_text("utf-8")))
+
+
+def describe(result: dict[str, Any], part: str, *packages: str) -> str:
+    """The versions, the machine and the day of a result."""
+    versions = ", ".join(f"{name} {result['versions'][name]}" for name in packages if name in result["versions"])
+    machine = result["machine"]
+    day = result.get("measured", {}).get(part, result["date"]).partition(",")[0]
+    return f"{versions}; {machine['architecture']}, {machine['cores']} cores, {day}."
+
+
+def make_table(rows: dict[str, dict[str, float]], columns: tuple[str, ...]) -> str:
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "--:|" * len(columns)]
+    for name, row in rows.items():
+        cells = (
+            "" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+            for value in map(row.get, columns)
+        )
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
