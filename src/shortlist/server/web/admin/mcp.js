@@ -74,13 +74,15 @@ function drawNotice(tools, files, review) {
 /** @param {McpServers} found */
 function drawServers({ servers, problem }) {
   const count = h("p", { class: "muted" }, `${formatNumber(servers.length)} configured`);
+  const head = h("div", { class: "card-head" }, h("h2", {}, "MCP servers"), count);
+  if (problem) {
+    return [head, h("p", { class: "notice" }, icon("warn"), problem)];
+  }
+  if (!servers.length) {
+    return [head];
+  }
   const rows = table("MCP servers", COLUMNS, servers.map(cells), { class: "servers" });
-  return [
-    h("div", { class: "card-head" }, h("h2", {}, "MCP servers"), count),
-    problem
-      ? h("p", { class: "notice" }, icon("warn"), problem)
-      : h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of servers" }, rows),
-  ];
+  return [head, h("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Table of servers" }, rows)];
 }
 
 /** @param {McpServer} server */

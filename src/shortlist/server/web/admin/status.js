@@ -1,6 +1,7 @@
 // The Status tab: what the service serves, its uptime and its latencies.
 
 import { ServiceError } from "../core/api.js";
+import { shortenNames } from "../core/corpora.js";
 import { h, table } from "../core/dom.js";
 import { formatBytes, formatNumber } from "../core/format.js";
 import { icon } from "../core/icons.js";
@@ -110,8 +111,9 @@ function drawTiles({ version, uptime_seconds, documents, latency }) {
 
 /** @param {Corpus[]} corpora */
 function drawCorpora(corpora) {
-  const rows = corpora.map(({ name, served, documents, passages, bytes, languages, embedder, problem }) => [
-    [name, served && h("span", { class: "badge" }, "Served")],
+  const shown = shortenNames(corpora.map(({ name }) => name));
+  const rows = corpora.map(({ name, served, documents, passages, bytes, languages, embedder, problem }, at) => [
+    [h("span", { title: name }, shown[at]), served && h("span", { class: "badge" }, "Served")],
     formatSize(documents),
     formatSize(passages),
     formatBytes(bytes),

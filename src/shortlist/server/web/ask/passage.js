@@ -76,7 +76,7 @@ export function passage({ item, spans, checked }) {
     item.name !== item.label && fact("Title", item.name),
     item.context !== item.name && fact("Section", item.context),
     fact("Corpus", item.corpus),
-    fact("Similarity", item.score.toFixed(3)),
+    fact("Relevance", item.score.toFixed(2)),
     fact("Checked", checked),
   );
   const text = isMarkdown(item.source)

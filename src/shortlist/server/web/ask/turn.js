@@ -201,7 +201,7 @@ export class Turn {
       h("span", { class: "shown-from", dir: "auto" }, item.label),
       h("span", { class: "shown-place", dir: "auto" }, placeOf(item)),
       item.warning && h("span", { class: "flag", title: item.warning }, icon("warn"), SUSPICIOUS),
-      h("span", { class: "shown-score", title: "Similarity" }, item.score.toFixed(2)),
+      h("span", { class: "shown-score", title: "Relevance" }, item.score.toFixed(2)),
     );
     const spans = this.citations.filter(({ number }) => number === item.number).flatMap((cited) => cited.spans);
     button.addEventListener("click", () => this.open(button, item, mergeSpans(spans)));
