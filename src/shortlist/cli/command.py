@@ -19,7 +19,7 @@ from shortlist.cli.output import OK, Output
 TERMS = {
     "CORPUS": "CORPUS is a name (list them with shortlist ls), or the path of a file, a folder, a catalog of tools or "
     "an index. A name comes before a path of the same spelling; write ./PATH for the path. docs:PATH, tools:PATH and "
-    "skills:PATH set what a path contains, which is detected otherwise. A corpus is built on first use.",
+    "skills:PATH set what a path contains, which is detected otherwise.",
     "CASES": "CASES is a JSONL file with a query and the expected ids per line, a folder in BEIR layout, or TREC "
     "topics with --qrels. Leave it out if CORPUS is a folder in BEIR layout, which has both.",
     "SYSTEM": "SYSTEM is ir, aumai, or the path of a file that one of them stored.",

@@ -59,12 +59,14 @@ agent_options = combine(
     exclusive=[("--project", "--user"), ("--project", "--only"), ("--project", "--hook")],
 )
 @click.option(
-    "--command", metavar="TEXT", help="Command to start instead of this installation, such as 'uvx shortlist'."
+    "--command", metavar="TEXT", help="Command to start instead of this installation, such as 'python -P -m shortlist'."
 )
 @click.option(
     "--only", is_flag=True, help="Move the other servers of the user behind this one; uninstall moves them back."
 )
-@click.option("--hook", is_flag=True, help="Also add the skills and tools that fit to each prompt, if any do.")
+@click.option(
+    "--hook", is_flag=True, help="Also let the agent run a hook that names the skills and tools that fit each prompt."
+)
 @agent_options
 def install(
     out: Output,
