@@ -14,6 +14,8 @@ import unicodedata
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from shortlist.index.text.word_parts import compile_late
+
 VOCABULARY = Path(__file__).with_name("data") / "bert-vocab.txt"
 MOST_CACHED_WORDS = 1 << 16
 LONGEST_CACHED_WORD = 50  # characters
@@ -55,6 +57,7 @@ class Tokenizer(ABC):
 _SPACE = "▁"
 _SPACED_WORDS = re.compile(f"{_SPACE}*[^{_SPACE}]+|{_SPACE}+")
 _FIRST_BYTE, _FIRST_MERGED = 3, 259  # first special tokens, then the 256 bytes, then all others
+_LONGEST_RUN = 16  # of spaces that is a token
 _LATER = 1 << 15  # more than there are tokens
 
 
@@ -66,9 +69,8 @@ class BytePairTokenizer(Tokenizer):
         super().__init__(json.loads(tokens.read_text("utf-8")))
         for token in list(self.numbers)[:_FIRST_MERGED]:
             del self.numbers[token]
-        self._ranks = self.numbers | {
-            token: number + _LATER for token, number in self.numbers.items() if token.startswith(_SPACE * 2)
-        }
+        runs = (_SPACE * length for length in range(2, _LONGEST_RUN + 1))
+        self._ranks = self.numbers | {run: self.numbers[run] + _LATER for run in runs if run in self.numbers}
 
     def _split(self, text: str) -> list[str]:
         return _SPACED_WORDS.findall(_SPACE + text.replace(" ", _SPACE))
@@ -119,7 +121,7 @@ class TransformerTokenizer(Tokenizer):
         return [self.first, *self.encode(text, max_tokens - 2), self.separator]
 
 
-_CHINESE = re.compile(
+_CHINESE = compile_late(
     "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
 _LONGEST_WORD = 100  # characters; longer ones are unknown
@@ -139,7 +141,7 @@ class _Characters(dict[int, str]):
             decomposed = unicodedata.normalize("NFD", character)
             letters = (part.lower() for part in decomposed if unicodedata.category(part) != "Mn")
             read = "".join(f" {letter} " if _is_punctuation(letter) else letter for letter in letters)
-            read = f" {read} " if _CHINESE.match(character) else read
+            read = f" {read} " if not character.isascii() and _CHINESE.match(character) else read
         self[code] = read
         return read
 

@@ -11,7 +11,7 @@ from typing import Any
 from shortlist.errors import InputError
 from shortlist.index.text.language_terms import make_expand
 from shortlist.index.text.languages import ENGLISH, ENGLISH_STOP_WORDS
-from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, fold, subwords
+from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, compile_late, fold, subwords
 
 DEFAULT = "languages-1"  # of new corpora
 
@@ -24,8 +24,8 @@ _MARK_BLOCKS = (
 )  # fmt: skip
 _JOINERS = (0x200C, 0x200D)
 _ASCII_WORDS = re.compile(r"\w+(?:'\w+)*", re.ASCII)
-_CJK_CHAR = re.compile(f"[{_CJK}]")
-_CJK_RUNS = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+_CJK_CHAR = compile_late(f"[{_CJK}]")
+_CJK_RUNS = compile_late(f"[{_CJK}]+|[^{_CJK}]+")
 
 Words = Callable[[str], list[str]]
 
@@ -153,7 +153,8 @@ def _bind(name: str, languages: tuple[str, ...], rare: tuple[str, ...]) -> Analy
 def is_plain_word(word: str) -> bool:
     """Whether the only term of a word, in any script, is its folded stem."""
     has_one_case = word.islower() or word.istitle() or word.isupper()
-    return has_one_case and len(word) <= LONG_WORD and word.isalpha() and not _CJK_CHAR.search(word)
+    is_word = has_one_case and len(word) <= LONG_WORD and word.isalpha()
+    return is_word and (word.isascii() or not _CJK_CHAR.search(word))
 
 
 def _stem(word: str) -> tuple[str, ...]:

@@ -9,15 +9,15 @@ from functools import cache, lru_cache
 from typing import Any
 
 from shortlist.index.text.languages import ENGLISH, find_script, get_entry, get_stop_words
-from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, fold, subwords
+from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, compile_late, fold, subwords
 
 # Scripts whose words have no spaces between them, and Hangul, whose particles are parts of words.
 _PAIRED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_PAIRED_CHARACTER = re.compile(f"[{_PAIRED}]")
-_RUNS = re.compile(f"[{_PAIRED}]+|[^{_PAIRED}]+")
+_PAIRED_CHARACTER = compile_late(f"[{_PAIRED}]")
+_RUNS = compile_late(f"[{_PAIRED}]+|[^{_PAIRED}]+")
 
 # A character with the marks and vowels that belong to it, in Thai, Lao, Burmese and Khmer.
 _CLUSTER = re.compile("[เ-ไເ-ໄ]?.(?:[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece]|"

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
+from string import ascii_letters
 from typing import Any
 
 from shortlist.errors import InputError
@@ -173,23 +174,25 @@ def find_script(character: str) -> str:
 
 
 @cache
-def _evidence() -> dict[str, tuple[tuple[str, float], ...]]:
-    """For each stop word and request word, its languages and what it says for each."""
-    languages: dict[str, dict[str, float]] = {}
-    for code, entry in _table().items():
-        for kind, weight in (("stop", 1.0), ("request", 0.8)):
-            for word in entry[kind].split():
-                if len(word) > 1 or not word.isascii():
-                    languages.setdefault(word, {}).setdefault(code, weight)
+def _words_of(code: str) -> frozenset[str]:
+    return get_stop_words(code) | get_request_words(code)
+
+
+@cache
+def _telling_words() -> frozenset[str]:
+    """The stop words and request words of all languages, except single letters of ASCII."""
+    words = frozenset[str]().union(*(_words_of(code) for code in _table()))
+    return words.difference(ascii_letters)
+
+
+@cache
+def _find_evidence(word: str) -> tuple[tuple[str, float], ...]:
+    """The languages of one of `_telling_words`, and what it says for each."""
+    codes = {code: 1.0 if word in get_stop_words(code) else 0.8 for code in _table() if word in _words_of(code)}
     # Words that English texts have, too, say little for other languages.
-    ambiguous = set(_table()[ENGLISH]["ambiguous"].split())
-    for word, codes in languages.items():
-        if word in ambiguous or ENGLISH in codes:
-            languages[word] = dict.fromkeys(codes, 0.4) | {ENGLISH: codes.get(ENGLISH, 0.5)}
-    return {
-        word: tuple((code, weight / len(codes) ** 0.5) for code, weight in codes.items())
-        for word, codes in languages.items()
-    }
+    if ENGLISH in codes or word in _table()[ENGLISH]["ambiguous"].split():
+        codes = dict.fromkeys(codes, 0.4) | {ENGLISH: codes.get(ENGLISH, 0.5)}
+    return tuple((code, weight / len(codes) ** 0.5) for code, weight in codes.items())
 
 
 def detect_language(text: str, default: str = ENGLISH, *, least_evidence: float = LEAST_EVIDENCE) -> str:
@@ -219,12 +222,12 @@ def detect_language(text: str, default: str = ENGLISH, *, least_evidence: float 
 
 def _detect_by_words(sample: str, among: tuple[str, ...] | None, default: str, least: float) -> str:
     """The language of a lowercase text by its words and letters: one of those given, or any, or the default."""
-    evidence = _evidence()
+    telling = _telling_words()
     scores: dict[str, float] = dict.fromkeys(among, 0.0) if among else {default: 0.0}
     words = _WORD.findall(sample.replace("’", "'"))
     for word in words:
-        for part in (word,) if word in evidence else word.split("'"):
-            for code, weight in evidence.get(part, ()):
+        for part in (word,) if word in telling else word.split("'"):
+            for code, weight in _find_evidence(part) if part in telling else ():
                 scores[code] = scores.get(code, 0.0) + weight
     if not sample.isascii():
         for letter, count in Counter(sample).items():

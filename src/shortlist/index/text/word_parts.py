@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any, cast
 
 LONG_WORD = 64  # a word of more characters is neither split nor stemmed nor cached
 CACHED_WORDS = 1 << 18
@@ -13,6 +14,23 @@ CACHED_WORDS = 1 << 18
 _ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 Expand = Callable[[str], tuple[str, ...]]  # from a word to its terms
+
+
+class _LatePattern:
+    """A pattern that is compiled when it is first used."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(re.compile(self._pattern), name)
+        setattr(self, name, value)
+        return value
+
+
+def compile_late(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first used: with thousands of characters in sets, it takes milliseconds."""
+    return cast("re.Pattern[str]", _LatePattern(pattern))
 
 
 def fold(text: str) -> str:
