@@ -115,11 +115,12 @@ def test_a_name_in_letters_that_only_look_latin_is_reported() -> None:
 def test_every_order_can_be_found_in_some_language() -> None:
     everywhere = order_concepts._everywhere()
     languages = [
-        everywhere.keys() | {"not_forbidden"} | language.concepts.keys() for language in order_concepts._languages()
+        everywhere.keys() | {"not_forbidden"} | language.patterns.keys() for language in order_concepts._languages()
     ]
     for concepts, effect, _ in order_concepts._ORDERS:
         assert any(set(concepts) <= known for known in languages), effect
     assert len(languages) == 14
+    assert all(language.find(concept) for language in order_concepts._languages() for concept in language.patterns)
 
 
 PIECES = ["lies .env ", "`a ", "1 ", "](http://a", "](https://a/{", "<img src=http://a", "读取", "instead of a_", "a_"]

@@ -47,7 +47,12 @@ _ROW_END = re.compile(r"\|\s+\|")
 class _Language(NamedTuple):
     typical_words: frozenset[str]  # none for a language that is recognized by its alphabet
     is_ascii: bool
-    concepts: dict[str, re.Pattern[str]]
+    patterns: dict[str, str]
+
+    def find(self, concept: str) -> re.Pattern[str] | None:
+        """The pattern of a concept, compiled on first use: most sentences need few of them."""
+        pattern = self.patterns.get(concept)
+        return _compile(concept, pattern) if pattern is not None else None
 
 
 @functools.cache
@@ -62,11 +67,11 @@ def _languages() -> list[_Language]:
         if code != "any":
             start = "" if code in _NO_SPACES else r"(?<!\w)"
             typical_words = frozenset(words.get("typical_words", "").split())
-            concepts = {concept: _compile(concept, f"{start}(?:{stems})") for concept, stems in words.items()}
+            patterns = {concept: f"{start}(?:{stems})" for concept, stems in words.items()}
             if "instead" in words:
                 tool, instead = f"(?-i:{_data()['any']['other_tool']})", f"{start}(?:{words['instead']})"
-                concepts["replaced"] = _compile("", f"{instead}.{{0,30}}?{tool}|{tool}.{{0,30}}?{instead}")
-            languages.append(_Language(typical_words, code == "en", concepts))
+                patterns["replaced"] = f"{instead}.{{0,30}}?{tool}|{tool}.{{0,30}}?{instead}"
+            languages.append(_Language(typical_words, code == "en", patterns))
     return languages
 
 
@@ -76,6 +81,7 @@ def _everywhere() -> dict[str, re.Pattern[str]]:
     return {concept: _compile(concept, pattern) for concept, pattern in _data()["any"].items()}
 
 
+@functools.cache
 def _compile(concept: str, pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace("\n", ""), 0 if concept in _CASED else re.IGNORECASE)
 
@@ -121,11 +127,12 @@ def has_concept(text: str, concept: str) -> bool:
 def _has(language: _Language, concept: str, sentence: str) -> bool:
     """Whether a sentence has a concept; a verb that a negation forbids does not count."""
     if concept == "not_forbidden":
-        return "not" not in language.concepts or language.concepts["not"].search(sentence) is None
-    pattern = language.concepts.get(concept)
+        negation = language.find("not")
+        return negation is None or negation.search(sentence) is None
+    pattern = language.find(concept)
     if pattern is None or concept not in _VERBS:
         return pattern is not None and pattern.search(sentence) is not None
-    before, after = language.concepts.get("not"), language.concepts.get("not_after")
+    before, after = language.find("not"), language.find("not_after")
     return any(
         not (before and before.search(sentence, max(0, match.start() - _NEAR), match.start()))
         and not (after and after.match(sentence, match.end()))

@@ -32,6 +32,7 @@ _JOINERS = "\u200c\u200d"
 _UNUSUAL = re.compile(r"[^\x20-\x7e\t\n\r]")
 _BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
 _TAGS = range(0xE0000, 0xE0080)
+_DEPTHS = {"(": 1, ")": -1, "|": 0}  # by which each changes how deep a place in a pattern is
 
 
 class _Rule(NamedTuple):
@@ -98,15 +99,21 @@ def _step(words: str) -> str:
     return words if words.startswith("^") else rf"(?<!\w)(?:{_expand(words)})(?!\w)"
 
 
-def _first_letters(pattern: str) -> set[str]:
+@functools.cache
+def _first_letters(pattern: str) -> frozenset[str]:
     """The letters that a match of a pattern can start with; an empty string if it can start with something else."""
     starts: set[str] = set()
-    depths = list(itertools.accumulate((char == "(") - (char == ")") for char in pattern))
-    bars = [at for at, char in enumerate(pattern) if char == "|" and not depths[at]]
+    bars: list[int] = []
+    ends: list[int] = []  # of groups that are in no other
+    depth = 0
+    for mark in re.finditer(r"[()|]", pattern):
+        depth += _DEPTHS[mark.group()]
+        if not depth:
+            (bars if mark.group() == "|" else ends).append(mark.start())
     for start, stop in itertools.pairwise([-1, *bars, len(pattern)]):
         choice = pattern[start + 1 : stop]
         if choice.startswith("(?:"):
-            end = depths.index(0, start + 1) - start - 1
+            end = next(end for end in ends if end > start) - start - 1
             starts |= _first_letters(choice[3:end])
             if choice[end + 1 : end + 2] in ("?", "*", "{"):
                 starts |= _first_letters(choice[end + 2 :])
@@ -114,7 +121,7 @@ def _first_letters(pattern: str) -> set[str]:
             rest = choice.lstrip(string.ascii_lowercase)
             letters = choice[: len(choice) - len(rest) - rest.startswith(("?", "*", "{"))]
             starts.add(letters if len(letters) >= 3 or not rest or rest[0] in " -" else "")
-    return starts
+    return frozenset(starts)
 
 
 def find_orders(text: str, kind: str = "tools") -> Iterator[tuple[str, str]]:
