@@ -132,6 +132,10 @@ def test_texts_that_were_encoded_before_are_not_encoded_again(monkeypatch: pytes
     embedder.encode_documents([QUESTION])
     embedder.encode_documents([MAIL])
     assert encoded[2:] == [[QUESTION], [MAIL]]  # the cache was full
+    del encoded[:]
+    for query in (QUESTION, QUESTION, MAIL, QUESTION):
+        embedder.encode_query(query)
+    assert encoded == [[QUESTION], [MAIL], [QUESTION]]  # only the latest query is remembered
 
 
 @pytest.mark.extras

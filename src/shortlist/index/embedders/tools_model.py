@@ -25,6 +25,7 @@ MAX_TOKENS = 384  # the positions in the file
 TRAINED_FOR = {"tool", "skill", "package"}  # kinds of documents
 MOST_IN_MEMORY = 200  # documents, some seconds; then "default", which takes a tenth of a second
 MOST_DOCUMENTS = 2_000  # in other languages than English that are encoded by default, some minutes
+MOST_QUERIES = 1
 MOST_CACHED = 2_000  # vectors of documents, three megabytes: lists are indexed again in every call
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -96,7 +97,9 @@ class ToolsEmbedder(models.OnnxEmbedder):
             self._tokenizer = UnigramTokenizer(PIECES)
         self._starts = [[self._tokenizer.first, *self._tokenizer.encode(prompt, 8)] for prompt in self.prompts]
         self._cache: dict[str, Vectors] = {}
+        self._queries: dict[str, Vectors] = {}  # the latest: each corpus that is searched encodes the query
         self._parallel = ParallelSession(MODEL)
+        self._dim = self._parallel.whole.get_outputs()[0].shape[1]  # without encoding anything
         encode = self._tokenizer.encode_whole
         super().__init__(
             MODEL,
@@ -108,13 +111,14 @@ class ToolsEmbedder(models.OnnxEmbedder):
         )
 
     def _encode(self, texts: list[str], *, query: bool) -> list[Vectors]:
-        cache = {} if query else self._cache
+        cache = self._queries if query else self._cache
         found = {text: row for text in texts if (row := cache.get(text)) is not None}  # another thread may clear it
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         found |= zip(missing, self._encode_new(missing, query=query) if missing else (), strict=True)
-        if len(cache) + len(missing) > MOST_CACHED:
+        most = MOST_QUERIES if query else MOST_CACHED
+        if len(cache) + len(missing) > most:
             cache.clear()
-        cache |= {text: found[text] for text in missing[:MOST_CACHED]}
+        cache |= {text: found[text] for text in missing[:most]}
         return [found[text] for text in texts]
 
     def _encode_new(self, texts: list[str], *, query: bool) -> list[Vectors]:
