@@ -1,5 +1,6 @@
 """The command line: `python -m shortlist` and the command `shortlist`."""
 
+import gc
 import sys
 
 
@@ -10,6 +11,7 @@ def main() -> None:
         sys.path[:] = find_import_path()
         from shortlist.mcp.hook import main as answer_hook  # noqa: PLC0415
 
+        gc.disable()  # it ends soon
         answer_hook()
     from shortlist.cli import main as run_command  # noqa: PLC0415  # not for the hook
 
