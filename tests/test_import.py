@@ -21,6 +21,18 @@ HEAVY = (
     "httpx2",
     "yaml",
 )
+INJECTION = {"shortlist.safety.prompt_injection", "tomllib"}  # which hints are checked for
+NOT_FOR_SEARCHES = {
+    "httpx2",
+    "numba",
+    "numpy.ma",
+    "onnxruntime",
+    "pydantic",
+    "shortlist.client.operations",
+    "shortlist.index.engines.service_engine",
+    "shortlist.sources.corpus_source",
+    *INJECTION,
+}
 
 
 def modules_after(code: str) -> set[str]:
@@ -46,6 +58,24 @@ def test_a_small_lexical_search_imports_no_numba_and_no_model() -> None:
 def test_a_search_loads_no_reader_of_files() -> None:
     code = "import shortlist\nshortlist.search(['a parcel'], 'parcel', mode='lexical')"
     assert not [name for name in modules_after(code) if name.startswith(("shortlist.sources.formats.", "email"))]
+
+
+def test_a_search_of_a_stored_corpus_loads_what_it_needs() -> None:
+    shortlist.build(["the parcel is at the office"], "mail").close()
+    loaded = modules_after("from shortlist.cli import run\nassert run(['search', 'mail', 'where is the parcel']) == 0")
+    assert "shortlist.retrieval.corpus_hits" in loaded
+    assert sorted(loaded & NOT_FOR_SEARCHES) == []
+
+
+def test_the_hook_loads_what_it_needs() -> None:
+    code = (
+        "from shortlist.mcp import hook\n"
+        'event = b\'{"hook_event_name": "UserPromptSubmit", "prompt": "where is the parcel"}\'\n'
+        "assert hook.answer_event(event) == ''"
+    )
+    loaded = modules_after(code)
+    assert "shortlist.mcp.prompt_hints" in loaded
+    assert sorted(loaded & ({*NOT_FOR_SEARCHES, "click", "rich", "mcp"} - INJECTION)) == []
 
 
 def test_help_imports_no_corpus_and_a_search_reads_no_settings() -> None:

@@ -16,12 +16,12 @@ from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import OF_A_PATH
 from shortlist.index.storage.usage_log import Learning
 from shortlist.library import corpus_names, opening, registry
-from shortlist.mcp_client.config_files import pending_files
-from shortlist.sources import skills
 
-with lazy_imports():  # they import pydantic and rich
+with lazy_imports():  # slow to load
     from shortlist import _settings
     from shortlist.cli.terminal import screen
+    from shortlist.mcp_client import config_files
+    from shortlist.sources import skills
 
 
 def find_learning() -> Learning:
@@ -35,7 +35,7 @@ def open_corpora(out: Output, names: Iterable[str]) -> tuple[Corpus, ...]:
     learning = find_learning()
     corpora = []
     for name in names:
-        for pending in pending_files() if name == "mcp" else ():
+        for pending in config_files.pending_files() if name == "mcp" else ():
             out.note(f"shortlist: {pending.reason}")
         if name in registry.BUILT_IN and Path(name).exists():
             out.note(f"shortlist: {name} is the built-in corpus. For the path of that name, write ./{name}")

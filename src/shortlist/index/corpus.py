@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, get_args
 
 import shortlist
 from shortlist._projects import stored_name
@@ -26,6 +26,7 @@ from shortlist.display.html_tables import card, muted, pairs
 from shortlist.display.progress import show_progress
 from shortlist.documents import Changes, Document, Problem, Stamps
 from shortlist.errors import CorpusError, CorpusMismatch, CorpusNotFound, InputError
+from shortlist.index import engines
 from shortlist.index.config import RELEVANCE_SCALE, Config, ScoreThreshold, collect_index_options, threshold_scale_of
 from shortlist.index.corpus_paths import GROUPS_USAGE, USAGE, corpus_folder
 from shortlist.index.embedders import models
@@ -34,7 +35,6 @@ from shortlist.index.embedders.embedder_binding import EmbedderBinding, Embedder
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.embedders.tools_model import suggest_embedder
 from shortlist.index.engine import EMBEDDED, Engine, State, Viewer
-from shortlist.index.engines.service_engine import ServiceEngine, connect
 from shortlist.index.foreign import derived_folder
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.local_engine import LocalEngine
@@ -45,6 +45,9 @@ from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.languages import ENGLISH, detect_language, name_language
 from shortlist.protocols import AgentTool, Embedder, ProgressOption, ToolKeywords
 from shortlist.results import Answer, Level
+
+if TYPE_CHECKING:
+    from shortlist.index.engines.service_engine import ServiceEngine
 
 ENGLISH_ANALYZER = "english-1"  # the default before passages had languages
 ENGLISH_EMBEDDERS = {"wordllama-256", "minilm"}  # those of ours that know only English
@@ -620,7 +623,7 @@ def open_corpus(
     if isinstance(name, str) and is_service_address(name):
         if embedder is not None or engine is not None:
             raise InputError(f"{name!r} is behind a service, which has its own embedder and engine. Leave them out.")
-        return RemoteCorpus(connect(name, token=token, allow_http=allow_http), name)
+        return RemoteCorpus(engines.connect(name, token=token, allow_http=allow_http), name)
     folder = corpus_folder(name)
     own = folder.name if isinstance(name, Path) else name
     location = find_location(folder, stored_name(own), engine)

@@ -6,14 +6,13 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from shortlist import sources
 from shortlist._text import closest, did_you_mean
 from shortlist.client.addresses import is_service_address
 from shortlist.errors import CorpusNotFound, InputError
 from shortlist.index.corpus_paths import DOCS, OF_A_PATH, SKILLS_AT, TOOLS, full_name, is_path
 from shortlist.index.location import find_corpus_file
 from shortlist.library import registry
-from shortlist.sources.skills import FILE as SKILL_FILE
-from shortlist.sources.tools.tool_catalogs import describes_tools
 
 
 def resolve(name: str | Path) -> str | Path:
@@ -62,9 +61,10 @@ def detect_prefix(place: Path) -> str:
     """
     if place.is_dir():
         entries = [entry.path for entry in os.scandir(place) if not entry.name.startswith(".")]
-        skills = sum((Path(entry) / SKILL_FILE).is_file() for entry in entries)
-        return SKILLS_AT if (place / SKILL_FILE).is_file() or (skills and 2 * skills >= len(entries)) else DOCS
-    return TOOLS if describes_tools(place) else DOCS
+        skills = sum((Path(entry) / sources.SKILL_FILE).is_file() for entry in entries)
+        is_skill = (place / sources.SKILL_FILE).is_file()
+        return SKILLS_AT if is_skill or (skills and 2 * skills >= len(entries)) else DOCS
+    return TOOLS if sources.describes_tools(place) else DOCS
 
 
 def find_source(name: str | Path) -> registry.Registration | None:

@@ -22,11 +22,10 @@ from shortlist.index.engines import pointers
 from shortlist.index.location import find_corpus_file
 from shortlist.index.storage.usage_log import Learning
 from shortlist.library import registry
-from shortlist.library.build import build
 from shortlist.library.corpus_names import find_source, make_not_found, resolve
 from shortlist.protocols import ProgressOption
 from shortlist.safety.principals import ANY, current_principal
-from shortlist.sources import documents_of
+from shortlist.sources.in_memory import documents_of
 
 OPEN_AT_ONCE = 16
 _open: dict[tuple[str, int, Learning], Corpus] = {}
@@ -188,6 +187,8 @@ def describe_unbuilt(name: str) -> SourceError:
 
 def _build_on_first_use(name: str | Path, progress: ProgressOption, learning: Learning) -> Corpus:
     if isinstance(name, str) and registry.find(name):
+        from shortlist.library.build import build  # noqa: PLC0415  # slow to load, with the readers of all sources
+
         return build(name, progress=progress, learning=learning)
     try:
         return index_corpus.open_corpus(name, learning=learning)  # raises the right error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shortlist import sources
 from shortlist._files import locked, replace_text
 from shortlist._paths import config_dir
 from shortlist._redact import redact
@@ -19,7 +20,6 @@ from shortlist.index.corpus_paths import OF_A_PATH, corpus_dir, full_name, store
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.engines.address import Address
 from shortlist.index.location import find_corpus_file
-from shortlist.sources import SOURCES, CorpusSource
 
 FILE = "corpora.json"
 FORMAT = 1
@@ -43,15 +43,15 @@ class Registration:
     embedder: str | None = None
     engine: str | None = None
 
-    def source(self) -> CorpusSource:
-        make = SOURCES.get(self.kind)
+    def source(self) -> sources.CorpusSource:
+        make = sources.SOURCES.get(self.kind)
         if make is not None:
             try:
                 inspect.signature(make).bind(*self.roots, name=self.name, **self.options)
             except TypeError as error:
                 hint = "" if self.roots else " Pass root=..., or --root PATH on the command line."
                 raise InputError(f"Invalid options for a corpus of kind {self.kind!r}: {error}.{hint}") from None
-        return CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
+        return sources.CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:
         values = {"kind": self.kind, "roots": list(self.roots), "options": dict(self.options)}

@@ -25,7 +25,7 @@ from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
 from shortlist.safety.principals import sees_all
 from shortlist.sources.front_matter import split_front_matter
-from shortlist.sources.skills import FILE, IGNORED_FOLDERS, describe_origin, explain_pending, is_of_inner_skill
+from shortlist.sources.skills import IGNORED_FOLDERS, SKILL_FILE, describe_origin, explain_pending, is_of_inner_skill
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
@@ -57,7 +57,7 @@ class SkillEntry(NamedTuple):
     def folder(self) -> Path:
         return Path(self.document.source).parent
 
-    def uri(self, file: str = FILE) -> str:
+    def uri(self, file: str = SKILL_FILE) -> str:
         return f"{SCHEME}{quote(str(PurePosixPath(self.path, file)))}"
 
 
@@ -110,7 +110,7 @@ class SkillResources:
         if name not in files:
             raise InputError(f"{uri[:200]} is not a file of the skill {entry.path}.{did_you_mean(name, files)}")
         data, kind = files[name].read_bytes(), guess_type(name)
-        if usage is not None and name == FILE:
+        if usage is not None and name == SKILL_FILE:
             usage.used(SKILLS, entry.document.id, "read")
         try:
             text = data.decode()
@@ -124,8 +124,8 @@ class SkillResources:
     def get(self, uri: str) -> dict[str, Any]:
         """The entry of the extension for the skill with this URI."""
         entry, name = self.find(uri)
-        if name != FILE:
-            raise InputError(f"{uri[:200]} is not the {FILE} of a skill. Use {entry.uri()}.")
+        if name != SKILL_FILE:
+            raise InputError(f"{uri[:200]} is not the {SKILL_FILE} of a skill. Use {entry.uri()}.")
         return _describe(entry, self._list_contents(entry))
 
     def page(self, start: int) -> tuple[list[dict[str, Any]], int | None]:
@@ -215,7 +215,7 @@ def _name_all(documents: Iterable[Document]) -> Iterable[SkillEntry]:
     paths: dict[Path, str] = {}
     for document in sorted(documents, key=lambda one: len(Path(one.source).parts)):
         folder, name = Path(document.source).parent, document.title
-        if not NAME.fullmatch(name) or Path(document.source).name != FILE:
+        if not NAME.fullmatch(name) or Path(document.source).name != SKILL_FILE:
             continue
         outer = next((one for one in folder.parents if one in paths), None)
         if outer is not None and folder.name == name:
@@ -253,11 +253,11 @@ def _list_contents(folder: Path, is_hidden: Callable[[Path], bool] = lambda _: F
 def _describe(entry: SkillEntry, contents: SkillContents) -> dict[str, Any]:
     """The entry of a skill, from its files as they are now."""
     files = {name: path.read_bytes() for name, path in contents.files.items()}
-    if FILE not in files:
-        raise InputError(f"{entry.uri()} is not served as a skill: its {FILE} is gone or outside of its folder.")
-    _check(entry, files[FILE].decode(errors="replace"))
+    if SKILL_FILE not in files:
+        raise InputError(f"{entry.uri()} is not served as a skill: its {SKILL_FILE} is gone or outside of its folder.")
+    _check(entry, files[SKILL_FILE].decode(errors="replace"))
     try:
-        header, _ = split_front_matter(files[FILE].decode("utf-8-sig").replace("\r\n", "\n"))
+        header, _ = split_front_matter(files[SKILL_FILE].decode("utf-8-sig").replace("\r\n", "\n"))
         header = json.loads(json.dumps(header, default=str, allow_nan=False))  # dates as they are written
         fault = _find_fault(header, PurePosixPath(entry.path).name)
     except ValueError as error:

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
 from shortlist.documents import Document, Passage
 from shortlist.index.config import ScoreThreshold, threshold_scale_of
-from shortlist.index.corpus import Corpus
+from shortlist.index.corpus import Corpus, RemoteCorpus
 from shortlist.index.embedders.cosine_scale import CosineScale, noise_of, scale_of
-from shortlist.index.engines.service_engine import ServiceState
 from shortlist.index.query_scores import Scores, only_found
 from shortlist.index.snapshot import Snapshot
 from shortlist.index.storage.records import batched
@@ -37,6 +36,7 @@ from shortlist.retrieval.services import find_unknown_services
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
+    from shortlist.index.engines.service_engine import ServiceState
     from shortlist.results import Positions
 
 # Queries of a batch whose rankings and rows are found together, and from how many on other threads rank them.
@@ -206,9 +206,10 @@ def retrieve_from_state(
     whole: bool = True,
 ) -> CorpusHits:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
-    if isinstance(state, ServiceState):
+    if isinstance(corpus, RemoteCorpus):
         check_canceled()
-        return _retrieve_remotely(corpus, state, query, mode, k, mask, beside_others=beside_others, whole=whole)
+        remote = cast("ServiceState", state)
+        return _retrieve_remotely(corpus, remote, query, mode, k, mask, beside_others=beside_others, whole=whole)
     terms = analyze(state.lexical.analyzer, query)
     ranked = _rank(corpus, state, terms, state.lexical.find(terms), mode, k, mask)
     found = _find(ranked, _read(state, ranked.possible), k, whole=whole)

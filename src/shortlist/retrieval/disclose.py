@@ -19,8 +19,8 @@ from shortlist.retrieval.options import check_level
 from shortlist.safety.principals import follows_paths, sees_all
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
-from shortlist.sources.skills import FILE as SKILL
 from shortlist.sources.skills import (
+    SKILL_FILE,
     USUAL_PLACES,
     describe_origin,
     holds_home,
@@ -155,7 +155,7 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
         if not follows_paths():
             raise ValueError("The service reads no files that documents name.")
         file = _follow(pointer, [*_registered_folders(hit.corpus), *_given_folders(roots)])
-        return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL else None)
+        return _Body(_text_of(file), skill=file if field == "skill_path" and file.name == SKILL_FILE else None)
     except (OSError, ValueError, SourceError) as error:
         problem = f"{field} {pointer[:200]!r} was not followed: {_reason(error).rstrip('.')}."
         return _Body(text, f"{problem} This is the indexed text.")

@@ -1,11 +1,9 @@
-"""Sources of documents. A `CorpusSource` names a place, which is read again each time it is iterated."""
+"""A `CorpusSource` names a place with documents, which is read again each time it is iterated."""
 
 from __future__ import annotations
 
 import os
-import pkgutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,17 +12,16 @@ from typing import Any
 from shortlist._projects import folder_name
 from shortlist._text import did_you_mean
 from shortlist.documents import Counted, Document, Problem, Stamp, Stamps
-from shortlist.errors import InputError, SourceError
+from shortlist.errors import InputError
 from shortlist.mcp_client.config_files import servers_at
 from shortlist.sources.folder import measure_folder, read_folder
+from shortlist.sources.in_memory import documents_of, read_records
 from shortlist.sources.mcp_tools import TIMEOUT_SECONDS, read_servers
 from shortlist.sources.packages import read_packages
 from shortlist.sources.reports import REPORTS, read_reports
 from shortlist.sources.skills import read_skills
 from shortlist.sources.tools.openapi import read_openapi
 from shortlist.sources.tools.tool_catalogs import read_tools, tools_in_catalog, tools_of
-
-__all__ = ["OF_TOOLS", "SOURCES", "CorpusSource", "documents_of"]
 
 OF_TOOLS = frozenset({"catalog", "tools", "functions", "openapi", "mcp"})
 """The kinds of source that contain tools."""
@@ -154,7 +151,7 @@ class CorpusSource:
         module, _, attribute = str(address).rpartition(":")
         if not module or not attribute:
             raise InputError(f"{address!r} is not an address of records. Write it as 'module:attribute'.")
-        return cls(name or os.path.basename(address).replace(":", "."), "records", lambda: _read_records(str(address)))
+        return cls(name or os.path.basename(address).replace(":", "."), "records", lambda: read_records(str(address)))
 
     @classmethod
     def of_kind(cls, kind: str, *arguments: Any, **options: Any) -> CorpusSource:
@@ -168,59 +165,3 @@ SOURCES: dict[str, Callable[..., CorpusSource]] = {
     name.removeprefix("from_"): getattr(CorpusSource, name) for name in vars(CorpusSource) if name.startswith("from_")
 }
 """The constructors by kind of source."""
-
-
-def documents_of(items: Mapping[str, Any] | Iterable[Any]) -> Iterable[Document | Problem]:
-    """Documents from strings, Documents, their fields, or {"text", ...metadata}, by id or numbered from 0."""
-    if isinstance(items, Mapping):
-        return Counted((_document_of(str(id), str(id), item) for id, item in items.items()), len(items))
-    documents = (_document_of(str(number), "", item) for number, item in enumerate(items))
-    return Counted(documents, len(items)) if isinstance(items, Sized) else documents
-
-
-def _document_of(id: str, title: str, item: Any) -> Document | Problem:
-    if isinstance(item, Document | Problem):
-        return item
-    if isinstance(item, str):
-        return Document(id, title, item)
-    if isinstance(item, Mapping) and isinstance(item.get("text"), str):
-        given = {"id": id, "title": title, "keywords": []} | {key: item[key] for key in item if item[key] is not None}
-        metadata = {key: value for key, value in item.items() if key not in ("text", "id", "title", "keywords")}
-        keywords = given["keywords"]
-        if isinstance(keywords, tuple | set | frozenset):
-            keywords = list(keywords) if isinstance(keywords, tuple) else sorted(keywords, key=str)
-        return Document(str(given["id"]), str(given["title"]), item["text"], keywords, metadata)
-    if isinstance(item, Mapping) and isinstance(item.get("content"), str) and "text" not in item:
-        # What `Document.to_dict` returns, or a part of it. Plain data may come from anywhere, so its `source` is never
-        # read: the body of such a file is its content.
-        is_file = item.get("kind") in ("file", "skill") and item.get("payload") is None
-        try:
-            return Document(**{"id": id, "title": title, **item, **({"payload": item["content"]} if is_file else {})})
-        except TypeError:
-            unknown = ", ".join(str(key) for key in item if key not in Document.__slots__)
-            reason = f"A document has no field {unknown}. Put additional fields into its metadata."
-            return Problem(str(item.get("id", id)), reason)
-    if callable(item) or (isinstance(item, Mapping) and item.keys() & {"name", "function", "parameters"}):
-        return Problem(
-            id, "It is a tool, not a document. Use CorpusSource.from_tools(...) for functions and tool schemas."
-        )
-    return Problem(id, f"An entry is a string, a Document or a mapping with a 'text', not {type(item).__name__}.")
-
-
-def _read_records(address: str) -> Iterator[Document | Problem]:
-    folder, name = os.path.split(address)
-    place = folder or os.getcwd()
-    before = list(sys.path)
-    sys.path += [place] if place not in before and "" not in before else []
-    try:
-        records = pkgutil.resolve_name(name)
-        if isinstance(records, Iterator):
-            raise TypeError("it can be read only once; use the address of a function that returns it")
-        records = records() if callable(records) else records
-        if isinstance(records, str | bytes) or not isinstance(records, Iterable):
-            raise TypeError(f"it is not a list of records but of type {type(records).__name__}")
-        yield from documents_of(records)
-    except Exception as error:  # the user's program may raise anything
-        raise SourceError(f"The records in {address} cannot be read: {type(error).__name__}: {error}") from error
-    finally:  # other modules are not imported from there
-        sys.path[:] = before

@@ -18,7 +18,7 @@ from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regu
 from shortlist.sources.folder import skip
 from shortlist.sources.front_matter import split_front_matter
 
-FILE = "SKILL.md"
+SKILL_FILE = "SKILL.md"
 USUAL_PLACES = (".claude/skills", ".agents/skills")
 IGNORED_FOLDERS = (".git", "node_modules", ".venv", "__pycache__")
 # In the metadata of a skill of a project: its root, the folder in it that has the skill, and the warning of the checks
@@ -77,7 +77,7 @@ def holds_home(folder: Path) -> bool:
 def is_of_inner_skill(path: Path, outer: Path, known: Collection[Path] = ()) -> bool:
     """Whether a path in the folder of a skill is in that of another skill, other than the known folders."""
     inner = [place for place in (path, *path.parents) if outer in place.parents]
-    return any(place not in known and os.path.lexists(place / FILE) for place in inner)
+    return any(place not in known and os.path.lexists(place / SKILL_FILE) for place in inner)
 
 
 def read_skills(roots: Sequence[Path]) -> Iterator[Document | Problem]:
@@ -127,8 +127,8 @@ def _find_skills(root: _Root) -> Iterator[Path | Skipped]:
         known.add(real)
         names = sorted(name for name in folders if name not in IGNORED_FOLDERS)
         folders[:] = [name for name in names if not os.path.islink(f"{folder}/{name}") or is_inside(f"{folder}/{name}")]
-        if FILE in (*files, *folders):
-            paths.append(Path(folder, FILE))
+        if SKILL_FILE in (*files, *folders):
+            paths.append(Path(folder, SKILL_FILE))
     yield from sorted(paths)
     yield from skipped
 

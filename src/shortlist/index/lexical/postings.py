@@ -90,7 +90,8 @@ class Postings:
             return "has terms that are not in order"
         if starts[0] != 0 or starts[-1] != len(docs) or not (starts[1:] >= starts[:-1]).all():
             return "has postings that do not belong to a term"
-        if not _is_below(docs, size) or not np.isin(np.flatnonzero(docs[1:] <= docs[:-1]) + 1, starts).all():
+        breaks = np.flatnonzero(docs[1:] <= docs[:-1]) + 1  # where the postings of a term must start
+        if not _is_below(docs, size) or not np.array_equal(starts[np.searchsorted(starts, breaks)], breaks):
             return "has postings that are not in order"
         if not np.array_equal(self.large_places, np.flatnonzero(self.counts == 0)):
             return "has wrong places of counts"

@@ -1,0 +1,1 @@
+from .service_engine import connect as connect
