@@ -9,7 +9,7 @@ import pytest
 
 import shortlist
 from shortlist import CorpusNotFound, InputError
-from shortlist.index.corpus_paths import LONGEST, corpus_dir, corpus_folder, stored_corpora
+from shortlist.index.corpus_paths import LONGEST, corpus_dir, corpus_folder, is_stored, stored_corpora
 from tests.index.samples import doc
 
 
@@ -56,3 +56,5 @@ def test_stored_corpora_are_listed_by_their_names(tmp_path: Path, monkeypatch: p
     for name in ("tea", "my: tools", "con"):
         corpus_dir(name).mkdir(parents=True)
     assert stored_corpora() == {name: corpus_dir(name) for name in ("tea", "my: tools", "con")}
+    others = ("coffee", "my%3A tools", "", ".", "..", "../corpora", "/", str(corpus_dir("tea")), "~")
+    assert [name for name in (*stored_corpora(), *others) if is_stored(name)] == list(stored_corpora())

@@ -101,6 +101,7 @@ def test_json_has_no_numbers_that_are_not_finite() -> None:
     assert to_json({"a": "é"}) == b'{"a":"\xc3\xa9"}'
     with pytest.raises(ValueError, match="JSON"):
         to_json({"a": float("nan")})
+    assert to_json({"a": "NaN \ud800", "b": [1, 0.5, None]}) == b'{"a":"NaN ?","b":[1,0.5,null]}'
 
 
 def test_the_events_of_a_stream_are_described() -> None:

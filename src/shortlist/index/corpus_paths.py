@@ -79,6 +79,12 @@ def stored_corpora() -> dict[str, Path]:
     return {name if _folder_name(name) == folder.name else str(folder): folder for name, folder in named}
 
 
+def is_stored(name: str) -> bool:
+    """Whether `stored_corpora` has this name, found without listing all."""
+    folder = _corpora_dir() / _folder_name(name)
+    return folder.is_dir() and _given_name(unquote(folder.name)) == name
+
+
 def _given_name(name: str) -> str:
     """The name that a corpus is opened by, of that which it is stored under."""
     return SKILLS if name.startswith(f"{SKILLS}@") and name == stored_name(SKILLS) else name

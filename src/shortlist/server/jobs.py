@@ -19,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
+from pydantic_core import PydanticSerializationError
+from pydantic_core import to_json as to_quick_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope
@@ -118,6 +120,11 @@ async def respond_while_connected(work: asyncio.Future[T], make: Callable[[T], R
 
 
 def to_json(data: Any) -> bytes:
+    """The data as JSON; halves of surrogate pairs are replaced, and numbers that are not finite are an error."""
+    with contextlib.suppress(PydanticSerializationError):
+        quick = to_quick_json(data)
+        if b"NaN" not in quick and b"Infinity" not in quick:
+            return quick
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 

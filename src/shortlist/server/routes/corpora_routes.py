@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from datetime import date
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import Query, Request
@@ -17,10 +17,10 @@ from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.eval.explain import explain
 from shortlist.index.corpus import Corpus
+from shortlist.index.corpus_paths import is_stored
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.storage.usage_log import Learning
-from shortlist.index.text.analyzers import Analyzer, get_analyzer
-from shortlist.index.text.word_parts import subwords
+from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library import registry
 from shortlist.library.corpus_names import resolve
 from shortlist.library.opening import as_seen, describe_corpora, open_named, size_of
@@ -34,6 +34,7 @@ from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
 from shortlist.server.jobs import READ, Endpoints
 from shortlist.server.routes import schemas
+from shortlist.server.routes.matched_words import find_matcher
 
 SEARCH = "/v1/corpora/{name:path}/search"
 DISCOVER = "/v1/corpora/{name:path}/discover"
@@ -78,8 +79,8 @@ class ServedCorpora:
         if name == NAME and may_read(name):
             require(name)
             return as_seen(self._catalog.corpus, name)
-        names = self.names()
-        if name not in names:
+        is_served = self._only is None and may_read(name) and is_stored(name)
+        if not is_served and name not in (names := self.names()):
             suggestion = did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
         require(name)
@@ -239,14 +240,6 @@ def describe_usage(corpus: Corpus) -> Answer:
     return {**corpus.usage.facts(), "learning": corpus.learning, "threshold": fitted}
 
 
-def match_words(analyzer: Analyzer, terms: set[str], text: str) -> list[str]:
-    """The words of a text, as written, that have one of the terms; of an identifier only these parts."""
-    has_none = terms.isdisjoint
-    found = [word for word in set(analyzer.words(text)) if not has_none(analyzer.terms_of(word))]
-    parts = {part for word in found for part in subwords(word)}
-    return sorted(part for part in parts if not has_none(analyzer.terms_of(part)))
-
-
 def search_in_corpus(corpus: Corpus, *, facts: bool = False, **options: Any) -> Answer:
     return search_with_facts(corpus, **options) if facts else search(corpus, **options).to_dict()
 
@@ -255,10 +248,11 @@ def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
     discovery = discover(corpus, **options, roots=())
     selected = {item.id for item in discovery.results}
     analyzer = get_analyzer(corpus.config.analyzer).bind(corpus.languages())
-    match = partial(match_words, analyzer, set(analyzer.terms(options["query"])))
+    texts = [f"{hit.name}\n{hit.text}" for hit in discovery.candidates]
+    matched = find_matcher(analyzer).match(set(analyzer.terms(options["query"])), texts)
     candidates = [
-        {**hit.to_dict(), "selected": hit.id in selected, "matched": match(f"{hit.name}\n{hit.text}")}
-        for hit in discovery.candidates
+        {**hit.to_dict(), "selected": hit.id in selected, "matched": words}
+        for hit, words in zip(discovery.candidates, matched, strict=True)
     ]
     return {**discovery.to_dict(), "candidates": candidates, "line": discovery.signals.get("line")}
 
