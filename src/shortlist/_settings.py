@@ -244,7 +244,10 @@ class Limits(Section):
     requests_per_minute: int = setting(0, "Requests of a user per minute; others get 429. 0: any.", ge=0, le=1_000_000)
     concurrent_requests: int = setting(0, "Requests of a user at a time; others get 429. 0: any.", ge=0, le=10_000)
     sessions_per_user: int = setting(
-        100, "MCP sessions of a user, if the settings have rules of access; a new one ends the one unused for longest.", ge=1, le=1_000
+        100,
+        "MCP sessions of a user, if the settings have rules of access; a new one ends the one unused for longest.",
+        ge=1,
+        le=1_000,
     )
     answer_seconds: float = setting(300.0, "Time limit of an answer to a question.", ge=0.1, le=3600)
     eval_seconds: float = setting(300.0, "Time limit of an evaluation.", ge=0.1, le=3600)
