@@ -245,7 +245,7 @@ class Limits(Section):
     concurrent_requests: int = setting(0, "Requests of a user at a time; others get 429. 0: any.", ge=0, le=10_000)
     sessions_per_user: int = setting(
         100,
-        "MCP sessions of a user, if the settings have rules of access; a new one ends the one unused for longest.",
+        "MCP sessions of a user, if there are rules of access; a new one ends the one unused for longest.",
         ge=1,
         le=1_000,
     )
