@@ -34,6 +34,20 @@ def test_search_returns_the_hits_of_the_library(call: Call, query: str, options:
     assert (type(hits), hits.query, hits.mode, hits.note) == (shortlist.Hits, own.query, own.mode, own.note)
 
 
+@pytest.mark.parametrize("options", [{}, {"mode": "lexical", "k": 1}, {"filter": {"area": "people"}}])
+def test_search_many_returns_the_hits_of_the_library(call: Call, options: dict[str, Any]) -> None:
+    queries = ["money back", "laptops", "zzz qqq"]
+    found = call("search_many", "handbook", queries, **options)
+    own = shortlist.search_many("handbook", queries, **options)
+    assert found == own
+    assert [(hits.query, hits.mode, hits.note) for hits in found] == [(one.query, one.mode, one.note) for one in own]
+    assert call("search_many", "handbook", []) == []
+    with pytest.raises(InputError, match="a list of queries"):
+        call("search_many", "handbook", "money back")
+    with pytest.raises(InputError, match="queries"):
+        call("search_many", "handbook", ["laptops"] * 101)
+
+
 @pytest.mark.parametrize(
     ("query", "options"),
     [

@@ -50,6 +50,23 @@ def search(
     return _rebuild(Hits.from_dict, (yield from _read(corpus, "search", body, timeout)))
 
 
+def search_many(
+    corpus: str,
+    queries: Iterable[str],
+    mode: Mode = "auto",
+    k: int = 10,
+    filter: Filter | None = None,
+    *,
+    timeout: float | None = None,
+) -> Steps[list[Hits]]:
+    """Find the k best documents for each of several queries in one request, as `shortlist.search_many` does."""
+    if isinstance(queries, str):
+        raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
+    body = {"queries": list(queries), "mode": mode, "k": k, "filter": filter}
+    data = yield from _read(corpus, "search-many", body, timeout)
+    return _rebuild(lambda found: [Hits.from_dict(hits) for hits in found["results"]], data)
+
+
 def search_with_facts(
     corpus: str, query: str, mode: Mode, k: int, filter: Filter | None, *, timeout: float | None = None
 ) -> Steps[tuple[Hits, MergeFacts]]:

@@ -95,6 +95,7 @@ class Client(_ServiceClient):
         self._http = JsonClient(self.url, self._error, **self._options)
 
     search = _blocking(operations.search)
+    search_many = _blocking(operations.search_many)
     discover = _blocking(operations.discover)
     explain = _blocking(operations.explain)
     disclose = _blocking(operations.disclose)
@@ -185,6 +186,7 @@ class AsyncClient(_ServiceClient):
         self._http = AsyncJsonClient(self.url, self._error, **self._options)
 
     search = _awaitable(operations.search)
+    search_many = _awaitable(operations.search_many)
     discover = _awaitable(operations.discover)
     explain = _awaitable(operations.explain)
     disclose = _awaitable(operations.disclose)

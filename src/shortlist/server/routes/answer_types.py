@@ -60,6 +60,13 @@ class HitsJson(AnswerType):
     """What makes the hits comparable with those of other corpora, if it was requested."""
 
 
+class HitsOfQueriesJson(AnswerType):
+    """The best documents for each of several queries."""
+
+    results: list[HitsJson]
+    """The hits of each query, in the order of the queries."""
+
+
 class CandidateJson(AnswerType, base=results.Hit, example={**_HIT, "selected": True, "matched": ["Refund"]}):
     """A hit among which was selected."""
 

@@ -28,6 +28,7 @@ RIGHTS: dict[str, Right] = {
     f"GET {CORPUS}/documents/{{id:path}}": "read",
     f"GET {CORPUS}/usage": "read",
     f"POST {CORPUS}/search": "read",
+    f"POST {CORPUS}/search-many": "read",
     f"POST {CORPUS}/discover": "read",
     f"POST {CORPUS}/explain": "read",
     f"POST {CORPUS}/disclose": "read",

@@ -28,7 +28,7 @@ from shortlist.library.uploads import Uploads, is_uploaded
 from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
-from shortlist.retrieval.search import search, search_with_facts
+from shortlist.retrieval.search import search, search_many, search_with_facts
 from shortlist.safety.principals import current_principal, may_read, require
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
@@ -244,6 +244,10 @@ def search_in_corpus(corpus: Corpus, *, facts: bool = False, **options: Any) -> 
     return search_with_facts(corpus, **options) if facts else search(corpus, **options).to_dict()
 
 
+def search_many_in_corpus(corpus: Corpus, **options: Any) -> Answer:
+    return {"results": [hits.to_dict() for hits in search_many(corpus, **options)]}
+
+
 def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
     discovery = discover(corpus, **options, roots=())
     selected = {item.id for item in discovery.results}
@@ -267,6 +271,11 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
     async def post_search(name: str, body: schemas.HitsBody) -> Response:
         """Rank documents, best first."""
         return await run_search(search_in_corpus, name, body.model_dump(), READ)
+
+    @endpoints.add("POST /v1/corpora/{name:path}/search-many", "HitsOfQueries", 404, 409, tag="corpora")
+    async def post_search_many(name: str, body: schemas.QueriesBody) -> Response:
+        """Rank documents for several queries. They take less time together than in a request for each."""
+        return await run_search(search_many_in_corpus, name, body.model_dump(), READ)
 
     @endpoints.add(f"POST {DISCOVER}", "Discovery", 404, 409, tag="corpora")
     async def post_discover(name: str, body: schemas.DiscoverBody) -> Response:

@@ -17,6 +17,7 @@ from shortlist.results import Level, Mode, to_raw_score
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
 
 MOST_HITS = 1_000
+MOST_QUERIES, MOST_HITS_OF_EACH = 100, 100  # in one request
 MOST_LISTED = 10_000
 MOST_SHOWN = 20  # passages for one answer
 MOST_TURNS = 50  # of a conversation in one request
@@ -97,6 +98,17 @@ class HitsBody(SearchBody):
     facts: bool = Field(
         default=False, description="Also return what makes the hits comparable with those of other corpora."
     )
+
+
+class QueriesBody(Body):
+    """Several queries to a corpus."""
+
+    model_config = show_example(queries=["refund", "late parcel"], k=3)
+
+    queries: list[QueryText] = Field(max_length=MOST_QUERIES)
+    mode: Mode = "auto"
+    k: int = Field(default=10, ge=0, le=MOST_HITS_OF_EACH)
+    filter: dict[str, Any] | None = Field(default=None, description="A condition on metadata.")
 
 
 def _choose_threshold(body: ThresholdBody | AskBody, former: str, value: Any) -> Any:
