@@ -85,7 +85,7 @@ class Gateway:
         self._reloading = asyncio.Lock()
         self._woken = 0.0
         self.on_pins_changed: Callable[[], Awaitable[None]] | None = None
-        self._pins_digest = self._digest_pins()
+        self._pins_digest = self._digest_pins() if self.pins else ""
 
     def _make_upstream(self, server: ServerConfig) -> Upstream:
         return Upstream(server, self.catalog, self.offers, self.link)
@@ -232,11 +232,11 @@ class Gateway:
         return {name: tools[id] for name, id in self.pins.items() if id in tools and tools[id].is_offered}
 
     def _digest_pins(self) -> str:
-        return hash_of([define(name, tool) for name, tool in self.list_pinned().items()]) if self.pins else ""
+        return hash_of([define(name, tool) for name, tool in self.list_pinned().items()])
 
     async def _follow_pins(self) -> None:
         """Report it if other tools are pinned, or if those have changed."""
-        digest = await asyncio.to_thread(self._digest_pins)
+        digest = await asyncio.to_thread(self._digest_pins) if self.pins else ""
         if digest != self._pins_digest:
             self._pins_digest = digest
             if self.on_pins_changed:
