@@ -113,6 +113,7 @@ DOCUMENT_SETS = ("scifact", "nfcorpus", "cranfield")  # measured only, never tra
 MOST_JUDGED = 4000  # training queries of one set
 MOST_ASKED = 1500  # measured queries of one set, every nth, as `python -m bench quality` asks them
 LONGEST = 700  # characters of a training text: more than its 128 tokens
+LONGEST_PARAGRAPH = 1200  # of one with questions about any part of it
 WEAK = {"openapi": 60_000, "skills": 16_000, "debian": 25_000, "medquad": 10_000, "techdocs": 30_000}
 WIKI = 20_000
 PARALLEL = 60_000
@@ -410,7 +411,7 @@ def _questions(folder: Path, texts: Texts, measured: list[str]) -> tuple[list[li
     """Questions with their paragraph, unless it is a measured one, and all questions: no tool serves them."""
     starts = {text[:60] for text in measured}
     documents = [row for row in rows(folder / "corpus.jsonl") if row["text"][:60] not in starts]
-    paragraphs = {row["_id"]: as_indexed(row)[:LONGEST] for row in documents}
+    paragraphs = {row["_id"]: as_indexed(row)[:LONGEST_PARAGRAPH] for row in documents}
     queries = {row["_id"]: row["text"] for row in rows(folder / "queries.jsonl")}
     judged = _judged(folder, "test")
     pairs = [

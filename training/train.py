@@ -32,6 +32,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 ROLES = ("query: ", "passage: ")  # what the base model was trained to read before a text
 NONE_RATE = 30  # times the rate of the others: one number on the way from where it begins
 TEACHER_TEMPERATURE = 0.01  # with which the base model was trained
+ALIKE = 0.6  # cosine of two tools of different servers that may serve the same need
+SPEED_KNOWN_AFTER = 100  # steps
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
 
@@ -48,9 +50,12 @@ class Settings:
     parallel: float = 0.25  # texts and their translations
     align: float = 5.0  # weight of a translation having the same vector
     distil: float = 1.0  # weight of the base model's word on documents
+    passages: float = 0.4  # relative weight of passages with questions in many languages among documents
+    distil_passages: bool = False  # whether the base model's word on them counts, too
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
     none: float = 1.0  # weight of questions that no tool serves choosing the class "none"
+    elsewhere: float = 0.5  # weight of a served need choosing "none" among the tools of other servers
     dropout: float = 0.1
     needs: int = 8  # of one written server in a batch
     spoken: float = 0.5  # share of them in other languages, as far as there are any
@@ -58,6 +63,7 @@ class Settings:
     vary: float = 0.4  # share of tools that are read without their name or without their parameters
     soup: int = 2  # runs, each with another seed, whose weights are averaged
     tokens: int = 128
+    long_tokens: int = 224  # of documents other than tools, so that a question is about what is read
     form: str = "name"
     layers: tuple[int, ...] = tuple(range(12))
     short: int = 0  # also trained to be cut to so many dimensions
@@ -194,6 +200,8 @@ class Batch:
     beside: list[list[int] | None]  # the documents that each of these questions is known not to need; None: all
     role: int = 1  # of the documents
     translated: bool = False  # whether the documents say the same as the queries
+    distilled: bool = False  # whether what the base model says of the documents counts
+    elsewhere: list[list[int]] | None = None  # places of the documents of each query's own server
 
 
 class Sampler:
@@ -211,7 +219,8 @@ class Sampler:
         catalogs = [row for name, rows in pairs.items() if name.startswith("catalog:") for row in rows]
         self.weak = {"openapi": 0.35, "joined": 0.2, "skills": 0.15, "debian": 0.1, "catalog": 0.2}
         self.pairs = {"catalog": catalogs, **{name: rows for name, rows in pairs.items() if ":" not in name}}
-        self.papers = {"techdocs": 0.2, "medquad": 0.1, "squad2": 0.1, "wiki": 0.2, "help": 0.2, "passages": 0.2}
+        self.papers = {"techdocs": 0.2, "medquad": 0.1, "squad2": 0.15, "wiki": 0.15, "help": 0.2}
+        self.papers["passages"] = settings.passages
         self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
         self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
         self.chat: list[int] = data.all["chat"]
@@ -239,7 +248,8 @@ class Sampler:
             return replace(self._paired("parallel", tools=False), role=self.random.randrange(2), translated=True)
         table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
         source = self.random.choices(list(table), list(table.values()))[0]
-        return self._paired(source, tools)
+        distilled = not tools and (source != "passages" or settings.distil_passages)
+        return replace(self._paired(source, tools), distilled=distilled)
 
     def read(self, documents: list[int]) -> list[int]:
         """The documents, some of them by a part of what they say."""
@@ -276,6 +286,7 @@ class Sampler:
         rows: list[tuple[int, int, list[int], list[int]]] = []
         foreign: list[tuple[int, list[int]]] = []
         families: set[str] = set()
+        own: list[list[int]] = []
         for server in self.random.sample(self.written, len(self.written)):
             if len(rows) >= self.settings.batch or server["family"] in families:
                 continue
@@ -289,6 +300,7 @@ class Sampler:
             chosen += self.random.sample(needs, min(count - len(chosen), len(needs)))
             left = [number for number in tools if number not in {row[1] for row in chosen}]
             rows += [(*chosen[0][:3], left), *chosen[1:]]  # all tools of the server are there to be told apart
+            own += [tools] * len(chosen)
             count = self.settings.near
             near = self.random.sample(others, min(round(count * self.settings.spoken), len(others)))
             near += self.random.sample(server["none"], min(count - len(near), len(server["none"])))
@@ -297,6 +309,7 @@ class Sampler:
         place = {number: at for at, number in enumerate(batch.documents)}
         batch.foreign += [query for query, _ in foreign]
         batch.beside += [[place[number] for number in tools] for _, tools in foreign]
+        batch.elsewhere = [[place[number] for number in tools] for tools in own]
         return batch
 
     def _batch(self, rows: list[tuple[int, int, list[int], list[int]]], *, tools: bool) -> Batch:
@@ -331,7 +344,8 @@ def loss_of(
         marks[row, places] = True
     right = torch.from_numpy(marks).to(device)
     with torch.no_grad():  # copies of the positive under another name are no negatives
-        twins = (documents[positive] @ documents.T) > 0.97
+        like = documents[positive] @ documents.T
+        twins = like > 0.97
     here = torch.arange(len(batch.queries), device=device)
     known = np.ones((len(batch.foreign), len(batch.documents)), dtype=bool)
     for row, near in enumerate(batch.beside):
@@ -339,6 +353,10 @@ def loss_of(
             known[row] = False
             known[row, near] = True
     beside = torch.from_numpy(known).to(device)
+    marks = np.zeros_like(marks)
+    for row, places in enumerate(batch.elsewhere or ()):
+        marks[row, places] = True
+    own = torch.from_numpy(marks).to(device) | right | (like > ALIKE)
     hidden = right | twins
     hidden[here, positive] = False
     total = torch.zeros((), device=device)
@@ -355,6 +373,11 @@ def loss_of(
             choices = torch.cat([choices, none.expand(len(away), 1) / settings.temperature], dim=1)
             wanted = torch.full((len(away),), len(two), device=device)
             loss = loss + settings.none * functional.cross_entropy(choices, wanted)
+        if settings.elsewhere and batch.elsewhere is not None:
+            choices = logits.masked_fill(own, -1e4)
+            choices = torch.cat([choices, none.expand(len(one), 1) / settings.temperature], dim=1)
+            wanted = torch.full((len(one),), len(two), device=device)
+            loss = loss + settings.elsewhere * functional.cross_entropy(choices, wanted)
         if settings.back:
             same = torch.tensor(batch.queries, device=device)
             columns = logits[:, positive].T  # each positive against all queries
@@ -381,9 +404,15 @@ def told(student: tuple[Tensor, Tensor], teacher: tuple[Tensor, Tensor], tempera
 
 
 def trained(
-    start: model.Encoder, teacher: model.Encoder, data: Data, settings: Settings, left_out: frozenset[str]
+    start: model.Encoder,
+    teacher: model.Encoder,
+    data: Data,
+    settings: Settings,
+    left_out: frozenset[str],
+    watch: Callable[[int, model.Encoder], None] = lambda step, encoder: None,
+    seconds: float = math.inf,
 ) -> model.Encoder:
-    """A model that never saw the families that are left out."""
+    """A model that never saw the families that are left out. It takes fewer steps if they would take more seconds."""
     torch.manual_seed(settings.seed)
     encoder = copy.deepcopy(start).train()
     encoder.dropout = settings.dropout
@@ -394,31 +423,36 @@ def trained(
     none = torch.nn.Parameter(torch.tensor(0.35, device=encoder.words.weight.device))
     groups = [{"params": wide, "weight_decay": 0.01}, {"params": plain}, {"params": [none], "times": NONE_RATE}]
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
-    warm = max(1, settings.steps // 10)
+    step, steps, warm = 0, settings.steps, max(1, settings.steps // 10)
     began = time.monotonic()
-    for step in range(settings.steps):
-        share = min((step + 1) / warm, max(0.02, (settings.steps - step) / max(1, settings.steps - warm)))
+    while step < steps:
+        if step == SPEED_KNOWN_AFTER:
+            steps = min(steps, int(seconds / (time.monotonic() - began) * step))
+        share = min((step + 1) / warm, max(0.02, (steps - step) / max(1, steps - warm)))
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * share * group.get("times", 1)
         batch = sampler.draw()
         asked = encode(encoder, data, batch.queries + batch.foreign, 0, settings.tokens, 2)
         queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
-        documents = encode(encoder, data, sampler.read(batch.documents), batch.role, settings.tokens)
+        most = settings.tokens if batch.tools or batch.translated else settings.long_tokens
+        documents = encode(encoder, data, sampler.read(batch.documents), batch.role, most)
         loss = loss_of(batch, queries, documents, foreign, none, settings)
         if batch.translated:
             loss = loss + settings.align * (1 - (queries * documents[batch.positive]).sum(1)).mean()
-        elif settings.distil and not batch.tools:
+        elif settings.distil and batch.distilled:
             with torch.no_grad():
                 parts = enumerate((batch.queries, batch.documents))
-                said = [encode(teacher, data, part, role, settings.tokens) for role, part in parts]
+                said = [encode(teacher, data, part, role, most) for role, part in parts]
             loss = loss + settings.distil * told((queries, documents), (said[0], said[1]), settings.temperature)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
         optimizer.step()
-        if step % 100 == 99 or step == settings.steps - 1:
+        step += 1
+        if step % 100 == 0 or step == steps:
             told_loss, told_none = (f"{float(number.detach()):.3f}" for number in (loss, none))
-            print(f"  step {step + 1} loss {told_loss} none {told_none} {time.monotonic() - began:.0f} s", flush=True)
+            print(f"  step {step} loss {told_loss} none {told_none} {time.monotonic() - began:.0f} s", flush=True)
+        watch(step, encoder)
     return encoder.eval()
 
 
