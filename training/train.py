@@ -63,7 +63,7 @@ class Settings:
     vary: float = 0.4  # share of tools that are read without their name or without their parameters
     soup: int = 2  # runs, each with another seed, whose weights are averaged
     tokens: int = 128
-    long_tokens: int = 224  # of documents other than tools, so that a question is about what is read
+    long_tokens: int = 192  # of documents other than tools, so that a question is about what is read
     form: str = "name"
     layers: tuple[int, ...] = tuple(range(12))
     short: int = 0  # also trained to be cut to so many dimensions
