@@ -32,7 +32,6 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 ROLES = ("query: ", "passage: ")  # what the base model was trained to read before a text
 NONE_RATE = 30  # times the rate of the others: one number on the way from where it begins
 TEACHER_TEMPERATURE = 0.01  # with which the base model was trained
-ALIKE = 0.6  # cosine of two tools of different servers that may serve the same need
 SPEED_KNOWN_AFTER = 100  # steps
 BLOCK = 64  # neighbours in a batch that come from one set or are siblings of few APIs
 
@@ -51,11 +50,9 @@ class Settings:
     align: float = 5.0  # weight of a translation having the same vector
     distil: float = 1.0  # weight of the base model's word on documents
     passages: float = 0.4  # relative weight of passages with questions in many languages among documents
-    distil_passages: bool = False  # whether the base model's word on them counts, too
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
     none: float = 1.0  # weight of questions that no tool serves choosing the class "none"
-    elsewhere: float = 0.5  # weight of a served need choosing "none" among the tools of other servers
     dropout: float = 0.1
     needs: int = 8  # of one written server in a batch
     spoken: float = 0.5  # share of them in other languages, as far as there are any
@@ -201,7 +198,6 @@ class Batch:
     role: int = 1  # of the documents
     translated: bool = False  # whether the documents say the same as the queries
     distilled: bool = False  # whether what the base model says of the documents counts
-    elsewhere: list[list[int]] | None = None  # places of the documents of each query's own server
 
 
 class Sampler:
@@ -248,8 +244,7 @@ class Sampler:
             return replace(self._paired("parallel", tools=False), role=self.random.randrange(2), translated=True)
         table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
         source = self.random.choices(list(table), list(table.values()))[0]
-        distilled = not tools and (source != "passages" or settings.distil_passages)
-        return replace(self._paired(source, tools), distilled=distilled)
+        return replace(self._paired(source, tools), distilled=not tools and source != "passages")
 
     def read(self, documents: list[int]) -> list[int]:
         """The documents, some of them by a part of what they say."""
@@ -286,7 +281,6 @@ class Sampler:
         rows: list[tuple[int, int, list[int], list[int]]] = []
         foreign: list[tuple[int, list[int]]] = []
         families: set[str] = set()
-        own: list[list[int]] = []
         for server in self.random.sample(self.written, len(self.written)):
             if len(rows) >= self.settings.batch or server["family"] in families:
                 continue
@@ -300,7 +294,6 @@ class Sampler:
             chosen += self.random.sample(needs, min(count - len(chosen), len(needs)))
             left = [number for number in tools if number not in {row[1] for row in chosen}]
             rows += [(*chosen[0][:3], left), *chosen[1:]]  # all tools of the server are there to be told apart
-            own += [tools] * len(chosen)
             count = self.settings.near
             near = self.random.sample(others, min(round(count * self.settings.spoken), len(others)))
             near += self.random.sample(server["none"], min(count - len(near), len(server["none"])))
@@ -309,7 +302,6 @@ class Sampler:
         place = {number: at for at, number in enumerate(batch.documents)}
         batch.foreign += [query for query, _ in foreign]
         batch.beside += [[place[number] for number in tools] for _, tools in foreign]
-        batch.elsewhere = [[place[number] for number in tools] for tools in own]
         return batch
 
     def _batch(self, rows: list[tuple[int, int, list[int], list[int]]], *, tools: bool) -> Batch:
@@ -344,8 +336,7 @@ def loss_of(
         marks[row, places] = True
     right = torch.from_numpy(marks).to(device)
     with torch.no_grad():  # copies of the positive under another name are no negatives
-        like = documents[positive] @ documents.T
-        twins = like > 0.97
+        twins = (documents[positive] @ documents.T) > 0.97
     here = torch.arange(len(batch.queries), device=device)
     known = np.ones((len(batch.foreign), len(batch.documents)), dtype=bool)
     for row, near in enumerate(batch.beside):
@@ -353,10 +344,6 @@ def loss_of(
             known[row] = False
             known[row, near] = True
     beside = torch.from_numpy(known).to(device)
-    marks = np.zeros_like(marks)
-    for row, places in enumerate(batch.elsewhere or ()):
-        marks[row, places] = True
-    own = torch.from_numpy(marks).to(device) | right | (like > ALIKE)
     hidden = right | twins
     hidden[here, positive] = False
     total = torch.zeros((), device=device)
@@ -373,11 +360,6 @@ def loss_of(
             choices = torch.cat([choices, none.expand(len(away), 1) / settings.temperature], dim=1)
             wanted = torch.full((len(away),), len(two), device=device)
             loss = loss + settings.none * functional.cross_entropy(choices, wanted)
-        if settings.elsewhere and batch.elsewhere is not None:
-            choices = logits.masked_fill(own, -1e4)
-            choices = torch.cat([choices, none.expand(len(one), 1) / settings.temperature], dim=1)
-            wanted = torch.full((len(one),), len(two), device=device)
-            loss = loss + settings.elsewhere * functional.cross_entropy(choices, wanted)
         if settings.back:
             same = torch.tensor(batch.queries, device=device)
             columns = logits[:, positive].T  # each positive against all queries
