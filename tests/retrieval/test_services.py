@@ -52,6 +52,22 @@ def test_a_common_word_is_a_service_only_as_written_and_not_first(query: str) ->
     assert unknown("create a page in Notion", catalog()) == ["Notion"]
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("Jiraにチケットを作って", ["Jira"]),
+        ("うちのGitLabプロジェクトのSlackに", ["GitLab", "Slack"]),
+        ("Redis에 키 하나 넣어줘", ["Redis"]),
+        ("把issue同步到Google Sheets里", ["Google Sheets"]),
+        ("Excel शीट का टोटल निकालो", ["Excel"]),
+        ("فتح طلب وGitLab", ["GitLab"]),
+        ("Excelência e Wördle", []),
+    ],
+)
+def test_names_are_recognized_beside_letters_of_other_scripts(query: str, names: list[str]) -> None:
+    assert unknown(query, catalog()) == names
+
+
 @pytest.mark.parametrize("mention", ["GitLab", "gitlab", "GITLAB", "gitlab_mirror", "gitlab.com"])
 def test_a_service_that_a_document_mentions_is_not_unknown(mention: str) -> None:
     corpus = catalog(Document("mirror", "mirror", f"Copy a repository from {mention}.", kind="tool"))

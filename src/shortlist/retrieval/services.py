@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shortlist.index.engine import LexicalIndex
 
-_WORD = re.compile(r"[\w.]*\w")
+# Latin letters and others are separate words, as in "Slackで".
+_LATIN = r"\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff"
+_LATIN_WORD = re.compile(rf"[{_LATIN}](?:[{_LATIN}.]*[{_LATIN}])?")
+_WORD = re.compile(rf"{_LATIN_WORD.pattern}|[^\W{_LATIN}]+")
 
 
 @cache
@@ -29,6 +32,11 @@ def find_unknown_services(query: str, lexical: LexicalIndex) -> list[str]:
     words = _WORD.findall(query)
     if first_words.isdisjoint(map(str.lower, words)):
         return []
-    named = [word for at, word in enumerate(words) if word.lower() in distinctive or (at and word in as_written)]
+    is_mixed = any(not _LATIN_WORD.match(word) for word in words)  # a capital is then no sign of a sentence's start
+    named = [
+        word
+        for at, word in enumerate(words)
+        if word.lower() in distinctive or ((at or is_mixed) and word in as_written)
+    ]
     named += [name for pair in pairwise(words) if (name := " ".join(pair)).lower() in distinctive]
     return [name for name in named if not all(lexical.knows([term]) for term in lexical.analyzer.terms(name.lower()))]
