@@ -44,12 +44,12 @@ class Settings:
     temperature: float = 0.05
     judged: float = 0.18  # share of steps
     weak: float = 0.06
-    documents: float = 0.16
-    written: float = 0.5  # needs and tools that were written for training
+    documents: float = 0.24
+    written: float = 0.6  # needs and tools that were written for training
     parallel: float = 0.25  # texts and their translations
     align: float = 5.0  # weight of a translation having the same vector
     distil: float = 1.0  # weight of the base model's word on documents
-    passages: float = 0.4  # relative weight of passages with questions in many languages among documents
+    passages: float = 0.8  # relative weight of passages with questions in many languages among documents
     questions: int = 128  # that no tool serves, beside each batch of tools
     back: float = 0.5  # weight of documents finding their queries
     none: float = 1.0  # weight of questions that no tool serves choosing the class "none"
