@@ -3,10 +3,12 @@
 `python -m training.judge.listwise train LISTS BASE OUT` starts from the weights of BASE, an exported model, and needs
 torch, numpy and onnx alone. LISTS is made by `training.judge.unit_lists`. Every unit gets a logit, and *none* one
 learned number; the loss is the cross-entropy of those that answer. Claims keep the logits of BASE. OUT gets the weights
-in 16 bits, in parts, and what was measured on held lists; `--state` is a file from which a run that stopped continues.
+in 16 bits, in parts, and what was measured on held lists. The rate falls to zero at the last step, or when `--minutes`
+of training are over; `--stop` ends one process before that, and `--state` is a file from which the same command
+continues.
 
-`python -m training.judge.listwise export OUT MODEL` writes the file that the product loads, in 8 bits, with the number
-of *none* and the calibration in its metadata. Several OUT, joined by commas, are averaged.
+`python -m training.judge.listwise export OUT BASE MODEL` writes the file that the product loads, in 8 bits, with the
+number of *none* and the calibration in its metadata. Several OUT, joined by commas, are averaged.
 """
 
 from __future__ import annotations
@@ -18,30 +20,39 @@ import lzma
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, func, nn
 from torch.nn import functional
 
 from bench import logistic
 from training import measure, model
 from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, Array, Judge, read_exported
 
-# How often a list of each source is drawn, whatever its number; those made from structure are the rest.
-SHARES = {"written": 0.16, "squad2": 0.12, "selqa": 0.05, "medquad": 0.03, "techdocs": 0.04}
-PEOPLE = ("documentation", "squad2", "selqa")  # held questions by people: the calibration is fitted to them
-CLS = 101
+# How often a list of each source is drawn, relative to the others that are not made from structure.
+SHARES = {"written": 0.40, "squad2": 0.30, "selqa": 0.13, "medquad": 0.07, "techdocs": 0.10}
+PEOPLE = ("documentation", "squad2")  # held questions by people: the calibration is fitted to them
+WRITTEN = PEOPLE[0]  # has the units that the product describes, in the order in which it reads them
+HELD_CLAIMS = 5  # each fifth claim is only measured
+MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared
+CLS, FIRST_MARK = 101, 1  # token numbers
 CHUNKS = 4  # of a batch, by length, so that little is padding
-PARTS = 4  # files of the weights
+PARTS = 2  # files of the weights
+WORDS = "encoder.words.weight"  # stay as they are in the base
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+SHOWN = (1, 20, 100)  # steps, besides those that are measured
 
 
 @dataclass(frozen=True)
 class Settings:
-    steps: int = 3_000
+    steps: int = 4_000
+    minutes: float = 8.0
     batch: int = 96  # lists of a step
+    units: int = 8  # of a list, at most, so that it is like those that the product reads
+    structure: float = 0.6  # of the lists are made from structure
+    marks: int = 0  # whether a unit is read after a mark that says where it has a symbol of the question
     claims: int = 48
     rate: float = 6e-5
     warm: float = 0.06
@@ -49,6 +60,7 @@ class Settings:
     of_claims: float = 0.5  # the weight of their loss
     every: int = 500  # steps between two measurements
     measured: int = 1_500  # held lists of a group, and claims, at most
+    read: int = 8  # units of a held list that people wrote
     seed: int = 0
 
 
@@ -59,6 +71,14 @@ class Reader(nn.Module):
         super().__init__()
         self.judge = judge
         self.none = nn.Parameter(torch.zeros(()))
+
+
+class Units(NamedTuple):
+    """Units of some lists: their places among all, the number of their list, and their place in it."""
+
+    places: Array
+    numbers: Array
+    columns: Array
 
 
 class Lists:
@@ -76,33 +96,50 @@ class Lists:
         self.first = np.cumsum(self.sizes) - self.sizes
         self.rows, self.questions = loaded["list_rows"].astype(np.int64), loaded["list_questions"].astype(np.int64)
         self.right, self.is_held = loaded["right"], loaded["is_held"]
+        self.marks = loaded["marks"].astype(np.int64)
         self.claim_labels = loaded["claim_labels"] > 0.5
         self.source = loaded["sources"][loaded["source"]]
         self.group = np.array([one.split(",")[0] for one in self.source])
-        self.group[~np.isin(self.group, [*SHARES, *PEOPLE, "squad2 unseen"])] = "made"
+        self.group[~np.isin(self.group, [*SHARES, WRITTEN, "squad2 unseen"])] = "made"
         self.group[self.group == "squad2 unseen"] = "squad2"
 
-    def shares(self) -> Array:
+    def shares(self, structure: float) -> Array:
         """The chance of each list to be drawn."""
         chances = np.zeros(len(self.sizes))
-        for name, share in {**SHARES, "made": 1 - sum(SHARES.values())}.items():
+        for name, share in {**SHARES, "made": structure / (1 - structure)}.items():
             own = (self.group == name) & ~self.is_held
             chances[own] = share / max(1, own.sum())
         return chances / chances.sum()
 
-    def places(self, lists: Array) -> tuple[Array, Array]:
-        """The places of the units of lists, and for each its number among the lists."""
-        places = np.concatenate([np.arange(self.first[at], self.first[at] + self.sizes[at]) for at in lists])
-        return places, np.repeat(np.arange(len(lists)), self.sizes[lists])
+    def read(self, lists: Array, most: int) -> Units:
+        """The units of lists; of those that people wrote, the first ones."""
+        sizes = np.where(self.group[lists] == WRITTEN, np.minimum(self.sizes[lists], most), self.sizes[lists])
+        return self._join([np.arange(size) for size in sizes], lists)
 
-    def texts(self, parts: list[tuple[str, Array]]) -> tuple[Tensor, Tensor]:
-        """Token numbers and mask of texts that are joined from parts, after [CLS]."""
+    def sample(self, lists: Array, most: int, rng: np.random.Generator) -> Units:
+        """The units that are right, and wrong ones by chance."""
+        kept = []
+        for at in lists:
+            right = self.right[self.first[at] : self.first[at] + self.sizes[at]]
+            kept.append(np.argsort(np.where(right, -1.0, rng.random(len(right))))[:most])
+        return self._join(kept, lists)
+
+    def _join(self, columns: list[Array], lists: Array) -> Units:
+        numbers = np.repeat(np.arange(len(lists)), [len(own) for own in columns])
+        flat = np.concatenate(columns)
+        return Units(self.first[lists][numbers] + flat, numbers, flat)
+
+    def texts(self, parts: list[tuple[str, Array]], marks: Array | None) -> tuple[Tensor, Tensor]:
+        """Token numbers and mask of texts that are joined from parts, after [CLS] and perhaps a mark."""
         lengths = [self.lengths[name][rows] for name, rows in parts]
-        most = 1 + int(sum(lengths).max())
+        before = 1 if marks is None else 2
+        most = -(-(before + int(sum(lengths).max())) // 8) * 8  # a length that is fast
         ids = torch.zeros((len(lengths[0]), most), dtype=torch.int64, device=self.device)
         ids[:, 0] = CLS
+        if marks is not None:
+            ids[:, 1] = torch.from_numpy(FIRST_MARK + marks).to(self.device)
         places = torch.arange(most, device=self.device)
-        begin = torch.ones(len(ids), dtype=torch.int64, device=self.device)
+        begin = torch.full((len(ids),), before, device=self.device)
         for (name, rows), own in zip(parts, lengths, strict=True):
             count = torch.from_numpy(own).to(self.device)
             start = torch.from_numpy(self.starts[name][rows]).to(self.device)
@@ -113,77 +150,80 @@ class Lists:
         return ids, places < begin[:, None]
 
 
-def rate_texts(judge: Judge, lists: Lists, parts: list[tuple[str, Array]], head: int, chunks: int) -> Tensor:
-    """The logits of texts, which are read in chunks of about one length."""
+def rate_texts(
+    judge: Judge, lists: Lists, parts: list[tuple[str, Array]], head: int, chunks: int, marks: Array | None = None
+) -> Tensor:
+    """The logits of texts, which are read in chunks of about one length; the encoder has 16 bits on an accelerator."""
     order = np.argsort(sum(lists.lengths[name][rows] for name, rows in parts), kind="stable")
+    is_short = lists.device.type == "cuda"
+    weights = {name: value.bfloat16() for name, value in judge.named_parameters() if name.startswith("encoder")}
     found = []
     for part in np.array_split(order, min(chunks, len(order))):
-        ids, mask = lists.texts([(name, rows[part]) for name, rows in parts])
-        with torch.autocast(lists.device.type, torch.bfloat16, enabled=lists.device.type == "cuda"):
-            found.append(judge(ids, mask)[:, head].float())
+        texts = lists.texts([(name, rows[part]) for name, rows in parts], None if marks is None else marks[part])
+        found.append(func.functional_call(judge, weights if is_short else {}, texts)[:, head].float())
     back = torch.from_numpy(np.argsort(order)).to(lists.device)
     return torch.cat(found)[back]
 
 
-def rate_lists(reader: Reader, lists: Lists, chosen: Array, chunks: int) -> Tensor:
+def rate_lists(reader: Reader, lists: Lists, chosen: Array, units: Units, *, marks: bool) -> Tensor:
     """The log shares of the units of lists, with *none* in the last column."""
-    places, numbers = lists.places(chosen)
-    questions = lists.questions[chosen][numbers]
-    logits = rate_texts(
-        reader.judge, lists, [("questions", questions), ("rows", lists.rows[places])], ANSWER_HEAD, chunks
-    )
-    most = int(lists.sizes[chosen].max())
-    columns = places - lists.first[chosen][numbers]
+    parts = [("questions", lists.questions[chosen][units.numbers]), ("rows", lists.rows[units.places])]
+    own = lists.marks[units.places] if marks else None
+    logits = rate_texts(reader.judge, lists, parts, ANSWER_HEAD, CHUNKS, own)
+    most = int(units.columns.max()) + 1
     table = torch.full((len(chosen), most + 1), -torch.inf, device=lists.device)
-    table[torch.from_numpy(numbers).to(lists.device), torch.from_numpy(columns).to(lists.device)] = logits
+    rows, columns = (torch.from_numpy(one).to(lists.device) for one in (units.numbers, units.columns))
+    table[rows, columns] = logits
     table[:, most] = reader.none
     return functional.log_softmax(table, 1)
 
 
-def find_right(lists: Lists, chosen: Array) -> Tensor:
+def find_right(lists: Lists, chosen: Array, units: Units) -> Tensor:
     """Which columns of `rate_lists` are right."""
-    places, numbers = lists.places(chosen)
-    most = int(lists.sizes[chosen].max())
+    most = int(units.columns.max()) + 1
     table = np.zeros((len(chosen), most + 1), bool)
-    table[numbers, places - lists.first[chosen][numbers]] = lists.right[places]
+    table[units.numbers, units.columns] = lists.right[units.places]
     table[:, most] = ~table[:, :most].any(1)
     return torch.from_numpy(table).to(lists.device)
 
 
-def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None, minutes: float) -> Reader:
-    """Train until the last step, or stop after some minutes and save the state."""
+def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None, stop: float) -> Reader:
+    """Train until the last step or minute, or stop after some minutes; the state is saved at each measurement."""
     torch.manual_seed(settings.seed)
     device = lists.device
     reader, teacher = (Reader(make_judge(read_exported(base))).to(device) for _ in range(2))
     teacher.requires_grad_(requires_grad=False).eval()
     reader.judge.encoder.dropout = settings.dropout
+    reader.judge.encoder.words.requires_grad_(requires_grad=False)
     names = {"judge.heads.weight", "judge.heads.bias", "none"}
     heads = [one for name, one in reader.named_parameters() if name in names]
-    rest = [one for name, one in reader.named_parameters() if name not in names]
-    groups = [{"params": rest, "lr": settings.rate}, {"params": heads, "lr": 10 * settings.rate}]
-    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-    warm = max(1, int(settings.warm * settings.steps))
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: min((step + 1) / warm, max(0.0, (settings.steps - step) / max(1, settings.steps - warm))),
-    )
-    first = 0
+    rest = [one for name, one in reader.named_parameters() if name not in names and one.requires_grad]
+    groups = [{"params": rest, "times": 1.0}, {"params": heads, "times": 10.0}]
+    optimizer = torch.optim.AdamW(groups, lr=settings.rate, weight_decay=0.01, fused=device.type == "cuda")
+    first, spent = 0, 0.0
     if state_file and state_file.exists():
         saved = torch.load(state_file, map_location=device, weights_only=True)
         reader.load_state_dict(saved["reader"])
         optimizer.load_state_dict(saved["optimizer"])
-        schedule.load_state_dict(saved["schedule"])
-        first = saved["step"]
+        first, spent = saved["step"], saved["spent"]
         print(f"continues at step {first}", flush=True)
-    shares, claims = lists.shares(), len(lists.claim_labels)
+    else:
+        show(evaluate(reader, lists, settings))
+    shares = lists.shares(settings.structure)
+    claims = np.flatnonzero(np.arange(len(lists.claim_labels)) % HELD_CLAIMS)
     began, losses = time.time(), []
     for step in range(first, settings.steps):
+        now = spent + time.time() - began
+        done = max(step / settings.steps, now / 60 / settings.minutes)
+        for group in optimizer.param_groups:
+            group["lr"] = group["times"] * settings.rate * max(0.0, min((done + 1e-3) / settings.warm, 1 - done))
         rng = np.random.default_rng((settings.seed, step))
         chosen = rng.choice(len(shares), settings.batch, replace=False, p=shares)
-        about = [("claims", rng.choice(claims, min(claims, settings.claims), replace=False))]
+        units = lists.sample(chosen, settings.units, rng)
+        about = [("claims", rng.choice(claims, min(len(claims), settings.claims), replace=False))]
         reader.train()
-        log_shares = rate_lists(reader, lists, chosen, CHUNKS)
-        loss = -torch.logsumexp(log_shares.masked_fill(~find_right(lists, chosen), -torch.inf), 1).mean()
+        log_shares = rate_lists(reader, lists, chosen, units, marks=bool(settings.marks))
+        loss = -torch.logsumexp(log_shares.masked_fill(~find_right(lists, chosen, units), -torch.inf), 1).mean()
         with torch.no_grad():
             wanted = rate_texts(teacher.judge, lists, about, CLAIM_HEAD, 1).sigmoid()
         said = rate_texts(reader.judge, lists, about, CLAIM_HEAD, 1)
@@ -192,19 +232,22 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
         total.backward()
         nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
         optimizer.step()
-        schedule.step()
         losses.append(loss.item())
-        is_last, is_late = step + 1 == settings.steps, time.time() - began > 60 * minutes
-        if (step + 1) % settings.every == 0 or is_last or is_late:
-            print(f"step {step + 1}, {time.time() - began:.0f} s, loss {np.mean(losses):.4f}", flush=True)
+        now = spent + time.time() - began
+        is_last = step + 1 == settings.steps or now > 60 * settings.minutes
+        is_late = now - spent > 60 * stop
+        if step + 1 in SHOWN or (step + 1) % settings.every == 0 or is_last or is_late:
+            print(f"step {step + 1}, {now:.0f} s, loss {np.mean(losses):.4f}", flush=True)
             losses = []
-            show(evaluate(reader, lists, settings.measured), claims_auroc(reader, lists, settings.measured))
-            if state_file:
-                saved = {"reader": reader.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
-                torch.save(saved | {"schedule": schedule.state_dict()}, state_file)
-        if is_late and not is_last:
-            print("The time is up. The same command continues.", flush=True)
+        if (step + 1) % settings.every == 0 and not is_last:
+            show(evaluate(reader, lists, settings), compare_claims(reader, teacher, lists, settings.measured))
+        if state_file and (is_last or is_late or (step + 1) % settings.every == 0):
+            saved = {"reader": reader.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            torch.save(saved | {"spent": spent + time.time() - began}, state_file)
+        if is_last or is_late:
+            print("Trained." if is_last else "The time is up. The same command continues.", flush=True)
             break
+    print(f"claims {compare_claims(reader, teacher, lists, settings.measured)}", flush=True)
     return reader.eval()
 
 
@@ -216,49 +259,74 @@ def make_judge(state: dict[str, Array]) -> Judge:
 
 
 @torch.no_grad()
-def evaluate(reader: Reader, lists: Lists, most: int) -> dict[str, dict[str, Array]]:
+def evaluate(reader: Reader, lists: Lists, settings: Settings, read: int = 0) -> dict[str, dict[str, Array]]:
     """Of held lists of each group: the share of the best unit and of *none*, if it is right, and if any is."""
     reader.eval()
     rows: dict[str, dict[str, Array]] = {}
     for group in np.unique(lists.group[lists.is_held]):
         every = np.flatnonzero(lists.is_held & (lists.group == group))
-        every = np.random.default_rng(0).permutation(every)[:most]
+        every = np.random.default_rng(0).permutation(every)[: settings.measured]
         every = every[np.argsort(lists.sizes[every], kind="stable")]
         best, none, right, answerable = [], [], [], []
+        is_asked = np.isin(lists.source[every], [f"{WRITTEN}, answered", f"{WRITTEN}, not shown"])
         for at in range(0, len(every), 64):
             chosen = every[at : at + 64]
-            log_shares, is_right = rate_lists(reader, lists, chosen, CHUNKS), find_right(lists, chosen)
+            units = lists.read(chosen, read or settings.read)
+            log_shares = rate_lists(reader, lists, chosen, units, marks=bool(settings.marks))
+            is_right = find_right(lists, chosen, units)
             top = log_shares[:, :-1].max(1)
             best += top.values.exp().tolist()
             none += log_shares[:, -1].exp().tolist()
             right += is_right[torch.arange(len(chosen)), top.indices].tolist()
             answerable += (~is_right[:, -1]).tolist()
         columns = {"best": best, "none": none, "right": right, "answerable": answerable}
+        columns["asked"] = is_asked | np.array(answerable)  # has an answer, perhaps in none of these units
         rows[str(group)] = {name: np.array(column) for name, column in columns.items()}
     return rows
 
 
 @torch.no_grad()
-def claims_auroc(reader: Reader, lists: Lists, most: int) -> float:
-    """How well claims that are supported are told from others, of the claims that were trained on."""
-    rows = np.random.default_rng(0).permutation(len(lists.claim_labels))[:most]
-    said = rate_texts(reader.judge.eval(), lists, [("claims", rows)], CLAIM_HEAD, 16).cpu().numpy()
+def compare_claims(reader: Reader, teacher: Reader, lists: Lists, most: int) -> str:
+    """How well supported claims are told from others before and after training, on claims that it did not see."""
+    rows = np.arange(0, len(lists.claim_labels), HELD_CLAIMS)[:most]
     labels = lists.claim_labels[rows]
-    return measure.auroc(said[labels], said[~labels])
+    said = [
+        rate_texts(one.judge.eval(), lists, [("claims", rows)], CLAIM_HEAD, 32).sigmoid().cpu().numpy()
+        for one in (teacher, reader)
+    ]
+    before, after = (measure.auroc(one[labels], one[~labels]) for one in said)
+    agree = np.mean((said[0] > 0.5) == (said[1] > 0.5))
+    return f"AUROC before {before:.3f}, after {after:.3f}, the same verdict for {agree:.3f}"
 
 
-def show(rows: dict[str, dict[str, Array]], claims: float) -> None:
-    print(f"  claims AUROC {claims:.3f}")
+def show(rows: dict[str, dict[str, Array]], claims: str = "") -> None:
+    if claims:
+        print(f"  claims {claims}")
     for group, row in rows.items():
-        asked, right = row["answerable"], row["right"]
-        line = f"  {group:14} P@1 {right[asked].mean():.3f}" if asked.any() else f"  {group:14}"
-        if asked.any() and not asked.all():
-            line += f"  AUROC of none {measure.auroc(1 - row['none'][asked], 1 - row['none'][~asked]):.3f}"
+        answerable, asked, right = row["answerable"], row["asked"], row["right"]
+        line = f"  {group:14}"
+        if answerable.any():
+            line += f" P@1 {right[answerable].mean():.3f}"
+        if answerable.any() and not answerable.all():
+            line += f"  AUROC of none {measure.auroc(1 - row['none'][answerable], 1 - row['none'][~answerable]):.3f}"
+        if asked.any():
+            least = find_least(row)
+            kept = row["best"] >= least
+            line += f"  with {MOST_WRONG:.0%} wrong: right {(kept & right)[asked].mean():.3f}"
+            line += f" refused {(~kept)[~asked].mean():.3f} from {least:.2f}" if not asked.all() else ""
         for least in THRESHOLDS:
             kept = row["best"] >= least
             figures = ((kept & right)[asked], (kept & ~right)[asked], (~kept)[~asked])
             line += f"  {least}: " + "/".join(f"{one.mean():.2f}" if len(one) else "-" for one in figures)
         print(line, flush=True)
+
+
+def find_least(row: dict[str, Array]) -> float:
+    """The least share of an answer with which few of the questions with an answer get a wrong one."""
+    asked = row["asked"]
+    wrong = np.sort(row["best"][asked & ~row["right"]])[::-1]
+    allowed = int(MOST_WRONG * asked.sum())
+    return float(np.nextafter(wrong[allowed], 1)) if len(wrong) > allowed else 0.0
 
 
 def calibrate(rows: dict[str, dict[str, Array]]) -> list[float]:
@@ -279,13 +347,12 @@ def log_odds(chances: Array) -> Array:
 def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, out: Path) -> None:
     halves: list[dict[str, Array]] = [{} for _ in range(PARTS)]
     state = {name: value.half().cpu().numpy() for name, value in reader.judge.state_dict().items()}
-    words = state.pop("encoder.words.weight")
-    state |= {f"words@{at}": part for at, part in enumerate(np.array_split(words, PARTS))}
+    del state[WORDS]
     for key in sorted(state, key=lambda one: -state[one].nbytes):
         min(halves, key=lambda half: sum(one.nbytes for one in half.values()))[key] = state[key]
     for at, half in enumerate(halves):
         np.savez(out / f"weights.{at}.npz", **half)
-    about = {"none": float(reader.none), "calibration": calibrate(rows), "settings": asdict(settings)}
+    about = {"none": reader.none.item(), "calibration": calibrate(rows), "settings": asdict(settings)}
     (out / "reader.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     flat = {f"{group}.{name}": value for group, row in rows.items() for name, value in row.items()}
     np.savez(out / "held.npz", **flat)
@@ -294,11 +361,10 @@ def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, 
 def load(folder: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     """The weights and what is known of them that `save` wrote."""
     state = {name: one for at in range(PARTS) for name, one in np.load(folder / f"weights.{at}.npz").items()}
-    state["encoder.words.weight"] = np.concatenate([state.pop(f"words@{at}") for at in range(PARTS)])
     return state, json.loads((folder / "reader.json").read_text("utf-8"))
 
 
-def export_model(folders: list[Path], out: Path, read: int) -> None:
+def export_model(folders: list[Path], base: Path, out: Path, read: int) -> None:
     """Average the weights of runs, and write them as the product loads them."""
     import onnx
 
@@ -306,7 +372,7 @@ def export_model(folders: list[Path], out: Path, read: int) -> None:
 
     states, about = zip(*map(load, folders), strict=True)
     state = {name: np.mean([one[name].astype(np.float32) for one in states], 0) for name in states[0]}
-    made = export.build(state)
+    made = export.build(state | {WORDS: read_exported(base)[WORDS]})
     none = float(np.mean([one["none"] for one in about]))
     calibration = np.mean([one["calibration"] for one in about], 0).round(4).tolist()
     listwise = {"none": round(none, 4), "calibration": calibration, "read": read}
@@ -321,7 +387,7 @@ def show_probabilities(held: Any, calibration: list[float]) -> None:
     """What each probability as the least of an answer gives on held questions by people, to choose `READ_FROM`."""
     of_share, of_any, constant = calibration
     for group in [one for one in PEOPLE if f"{one}.best" in held]:
-        best, none, right, asked = (held[f"{group}.{name}"] for name in ("best", "none", "right", "answerable"))
+        best, none, right, asked = (held[f"{group}.{name}"] for name in ("best", "none", "right", "asked"))
         probability = 1 / (1 + np.exp(-of_share * log_odds(best) - of_any * log_odds(1 - none) - constant))
         for least in np.arange(0.2, 0.75, 0.05):
             kept = probability >= least
@@ -343,14 +409,15 @@ def main() -> None:
     for name, value in asdict(Settings()).items():
         training.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     training.add_argument("--state", type=Path)
-    training.add_argument("--minutes", type=float, default=9.0)
+    training.add_argument("--stop", type=float, default=9.0, help="Minutes of this process.")
     exporting = steps.add_parser("export")
     exporting.add_argument("folders")
-    exporting.add_argument("out", type=Path)
+    for name in ("base", "out"):
+        exporting.add_argument(name, type=Path)
     exporting.add_argument("--read", type=int, default=8, help="Units that the product reads for a question.")
     given = parser.parse_args()
     if given.step == "export":
-        export_model([Path(one) for one in given.folders.split(",")], given.out, given.read)
+        export_model([Path(one) for one in given.folders.split(",")], given.base, given.out, given.read)
         return
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     given.out.mkdir(parents=True, exist_ok=True)
@@ -360,8 +427,12 @@ def main() -> None:
         f"{(~lists.is_held).sum()} lists, {lists.is_held.sum()} held, {len(lists.claim_labels)} claims, {settings}",
         flush=True,
     )
-    reader = train(lists, given.base, settings, given.state, given.minutes)
-    save(reader, evaluate(reader, lists, settings.measured), settings, given.out)
+    reader = train(lists, given.base, settings, given.state, given.stop)
+    for read in (12, 16, 24, settings.read):
+        rows = evaluate(reader, lists, settings, read)
+        print(f"{read} units of those that people wrote")
+        show({name: row for name, row in rows.items() if read == settings.read or name == WRITTEN})
+    save(reader, rows, settings, given.out)
 
 
 if __name__ == "__main__":

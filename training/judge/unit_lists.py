@@ -29,21 +29,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import shortlist
 from bench import answers
 from shortlist import CorpusSource, Document
+from shortlist.answer.ask import prepare_question
+from shortlist.answer.extractive import features
 from shortlist.answer.extractive.candidates import AnswerCandidate, split_passage, text_for_judge
 from shortlist.answer.extractive.extract import rank_sentences
-from shortlist.answer.extractive.signals import read_question
-from shortlist.answer.extractive.unit_choice import DESCRIBED
+from shortlist.answer.extractive.signals import find_symbols, read_question
+from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights
 from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.tokenization import WordPieceTokenizer
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
+from shortlist.library.opening import open_corpora
 from shortlist.results import Evidence
 from training.judge import data, documentation, reader
 from training.judge.unit_questions import Made, ask_units
 
-QUESTIONS, HELD_QUESTIONS = 100_000, 4_000
+QUESTIONS, HELD_QUESTIONS = 100_000, 1_500
+MOST = {"medquad": 6_000, "techdocs": 4_000, "changelog": 6_000}  # lists of sources that are unlike what people ask
 PACKAGES_TOGETHER = 10  # one corpus; questions find their passages in it
 SHOWN = 4  # passages of a question, as in `ask`
 BEST, OTHERS = 8, 3  # wrong units in a list: of the highest worth, and any
@@ -52,6 +57,7 @@ SURPLUS = 1.15  # times the questions that are wanted, as a few have no list
 OF_A_FORM = 0.2  # of the questions of a corpus, at most
 ALIKE = 0.6  # of the words of two units, above which both may answer
 WORKERS = 2
+HEAD = 60  # characters of a unit, at most, before a colon
 HELD_FOLD = 0  # of selqa_dev
 WRITTEN = "documentation"  # the source of the questions that people wrote
 
@@ -204,18 +210,51 @@ def ask_texts(examples: Iterable[data.Example], rng: random.Random) -> Iterator[
         yield from (one._replace(is_held=is_held) for one in made if one)
 
 
+def thin(lists: Sequence[UnitList], rng: random.Random) -> list[UnitList]:
+    """The lists in random order, without the surplus of some sources."""
+    counts: Counter[str] = Counter()
+    kept = []
+    for one in rng.sample(lists, len(lists)):
+        source = one.source.partition(",")[0]
+        counts[source] += 1
+        if counts[source] <= MOST.get(source, len(lists)):
+            kept.append(one)
+    return kept
+
+
 def ask_written(root: Path) -> Iterator[UnitList]:
-    """The lists of the questions that people wrote about held documentation, with all units that `ask` describes."""
-    corpus = Passages(sorted(root.iterdir()))
+    """The lists of the questions that people wrote about held documentation, with the units that `ask` describes.
+
+    They are in the order in which the product reads them.
+    """
+    corpora = open_corpora(shortlist.build(CorpusSource.from_files(root), in_memory=True), needs_vectors=True)
     for row in map(json.loads, reader.QUESTIONS.read_text("utf-8").splitlines()):
         asked = answers.Asked(row["q"], frozenset(), tuple(row["a"]), "", are_patterns=True)
-        candidates = corpus.rank(asked.text, [corpus.items[at] for at in corpus.find(asked.text)])
-        right = frozenset(
-            at for at, one in enumerate(candidates) if row["a"] and asked.is_in(answers.normalize(one.text))
-        )
-        if candidates:
-            source = f"{WRITTEN}, {'answered' if right else 'not shown' if row['a'] else 'without answer'}"
-            yield UnitList(asked.text, [text_for_judge(one) for one in candidates], right, source, is_held=True)
+        prepared = prepare_question(corpora, asked.text, extracts=True)
+        evidence = [item for item in prepared.evidence.items if not item.warning]
+        if not prepared.readings or not evidence:
+            continue
+        candidates = rank_sentences(prepared.readings[0], evidence, prepared.analyzer)[:DESCRIBED]
+        if not candidates:
+            continue
+        question = candidates[0].question
+        described = features.describe_units(question, candidates, prepared.analyzer.bind((question.language,)))
+        candidates = [candidates[at] for at in load_weights().pick(described, DESCRIBED)]
+        texts = [answers.normalize(one.text) for one in candidates]
+        right = frozenset(at for at, text in enumerate(texts) if row["a"] and asked.is_in(text))
+        source = f"{WRITTEN}, {'answered' if right else 'not shown' if row['a'] else 'without answer'}"
+        yield UnitList(asked.text, [text_for_judge(one) for one in candidates], right, source, is_held=True)
+
+
+def mark_symbols(question: str, row: Row) -> int:
+    """Where a unit has an option or name of the question: 0 if there is none, else 1 nowhere to 4 in its head."""
+    symbols = find_symbols(question)
+    text, context = row
+    head = text.partition(": ")[0][:HEAD]
+    for mark, place in ((4, head), (3, text), (2, context)):
+        if any(re.search(rf"(?<![\w-]){re.escape(symbol)}(?![\w-])", place) for symbol in symbols):
+            return mark
+    return int(bool(symbols))
 
 
 def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) -> None:
@@ -235,6 +274,7 @@ def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) 
         **_pack("rows", [encode(row, MOST_TOKENS[ANSWER][1:]) for row in rows]),
         **_pack("questions", [encode([text], MOST_TOKENS[ANSWER][:1]) for text in questions]),
         **_pack("claims", [encode(one.parts, MOST_TOKENS[CLAIM]) for one in claims]),
+        "marks": np.array([mark_symbols(one.question, row) for one in lists for row in one.rows], np.uint8),
         "claim_labels": np.array([one.label for one in claims], np.float16),
         "lengths": np.array([len(one.rows) for one in lists], np.uint8),
         "list_rows": np.array([rows[row] for one in lists for row in one.rows], np.uint32),
@@ -246,7 +286,7 @@ def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) 
     }
     raw = io.BytesIO()
     np.savez(raw, **arrays)
-    out.write_bytes(lzma.compress(raw.getvalue(), preset=2))
+    out.write_bytes(lzma.compress(raw.getvalue(), preset=6))
 
 
 def _pack(name: str, texts: Sequence[Sequence[int]]) -> dict[str, np.ndarray[Any, Any]]:
@@ -282,8 +322,9 @@ def main() -> None:
         *data._selqa(given.selqa),
         *data._from_pairs(given.pairs, rng),
     ]
-    lists += [*ask_texts(examples, rng), *ask_written(given.held)]
+    lists = [*thin([*lists, *ask_texts(examples, rng)], rng), *ask_written(given.held)]
     claims = [one for one in [*examples, *data.real_claims(given.claims)] if one.task == CLAIM]
+    rng.shuffle(claims)
     shown: Counter[str] = Counter()
     for one in lists:
         shown[one.source] += 1

@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 listwise = pytest.importorskip("training.judge.listwise", exc_type=ImportError)
 
 
+@pytest.mark.extras
 def test_a_trained_reader_is_loaded_by_the_product(tmp_path: Path) -> None:
     rows = [("The tower is 330 metres tall.", "Tower"), ("It was built in 1889.", "Tower")]
     lists = [
@@ -23,13 +24,13 @@ def test_a_trained_reader_is_loaded_by_the_product(tmp_path: Path) -> None:
         UnitList("How high is the tower?", rows[1:], frozenset(), "does, removed"),
     ]
     lists += [one._replace(is_held=True, source=source) for one in lists for source in ("documentation", "squad2")]
-    claims = [data.Example(0, label, "written", -1, "", (text, text, "")) for text, label in (("A.", 1.0), ("B.", 0.0))]
+    claims = [data.Example(0, float(at % 2), "written", -1, "", ("It is.", "It is.", "")) for at in range(10)]
     unit_lists.write(lists, claims, tmp_path / "lists.npz.xz")
     loaded = listwise.Lists(tmp_path / "lists.npz.xz", listwise.torch.device("cpu"))
-    settings = replace(listwise.Settings(), steps=1, batch=2, claims=2)
+    settings = replace(listwise.Settings(), steps=1, batch=2, claims=1)
     reader = listwise.train(loaded, judge.MODEL, settings, tmp_path / "state.pt", 1.0)
-    listwise.save(reader, listwise.evaluate(reader, loaded, 9), settings, tmp_path)
-    listwise.export_model([tmp_path], tmp_path / "model.onnx", 6)
+    listwise.save(reader, listwise.evaluate(reader, loaded, settings), settings, tmp_path)
+    listwise.export_model([tmp_path], judge.MODEL, tmp_path / "model.onnx", 6)
     found = judge.Judge(tmp_path / "model.onnx")
     assert found.listwise is not None
     assert found.listwise.read == 6
