@@ -32,7 +32,7 @@ from training import measure, model
 from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, Array, Judge, read_exported
 
 # How often a list of each source is drawn, relative to the others that are not made from structure.
-SHARES = {"written": 0.40, "squad2": 0.30, "selqa": 0.13, "medquad": 0.07, "techdocs": 0.10}
+SHARES = {"asked": 0.30, "written": 0.30, "squad2": 0.22, "selqa": 0.08, "medquad": 0.04, "techdocs": 0.06}
 PEOPLE = ("documentation", "squad2")  # held questions by people: the calibration is fitted to them
 WRITTEN = PEOPLE[0]  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured

@@ -19,6 +19,7 @@ import lzma
 import math
 import random
 import re
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -59,6 +60,8 @@ ALIKE = 0.6  # of the words of two units, above which both may answer
 WORKERS = 2
 HEAD = 60  # characters of a unit, at most, before a colon
 HELD_FOLD = 0  # of selqa_dev
+ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
+HELD_OF = 8  # one package of so many is held
 WRITTEN = "documentation"  # the source of the questions that people wrote
 
 Row = tuple[str, str]  # a unit and its context, as the model reads them
@@ -150,6 +153,53 @@ def ask_documentation(folders: Sequence[Path], most: int, *, is_held: bool) -> l
     taken = sorted(taken[: int(SURPLUS * most)], key=lambda one: one[0])  # units of a passage stay in the cache
     lists = [one for at, made in taken if (one := _make_list(corpus, at, made, rng))]
     return [one._replace(is_held=is_held) for one in rng.sample(lists, min(most, len(lists)))]
+
+
+def ask_passages(folders: Sequence[Path]) -> list[UnitList]:
+    """The lists of the questions that people wrote about some passages, and of those that no unit answers."""
+    corpus = Passages(folders)
+    places = {_checksum(item.text): at for at, item in enumerate(corpus.items)}
+    rng = random.Random(0)
+    lists: list[UnitList | None] = []
+    packages = {folder.name for folder in folders}
+    with lzma.open(ASKED, "rt", encoding="utf-8") as file:
+        asked = [row for row in map(json.loads, file) if row["package"] in packages and row["passage"] in places]
+    for row in asked:
+        at, is_held = places[row["passage"]], zlib.crc32(row["package"].encode()) % HELD_OF == 0
+        for question, answers in [*row["q"], *((question, []) for question in row["none"])]:
+            ranked = corpus.rank(question, [corpus.items[one] for one in corpus.find(question, at)])
+            texts = [one.unit.text for one in ranked if _checksum(one.unit.text) in answers]
+            if not answers:
+                lists.append(_list_of(question, ranked, (), "asked, without answer", rng, is_held))
+            if texts:
+                lists.append(_list_of(question, ranked, texts, "asked", rng, is_held))
+            if texts and rng.random() < REMOVED:
+                left = [one for one in ranked if not any(_is_alike(one.unit.text, text) for text in texts)]
+                lists.append(_list_of(question, left, (), "asked, removed", rng, is_held))
+    return [one for one in lists if one]
+
+
+def _list_of(
+    question: str,
+    candidates: Sequence[AnswerCandidate],
+    right: Sequence[str],
+    source: str,
+    rng: random.Random,
+    is_held: bool,
+) -> UnitList | None:
+    """The list of candidates of which the texts `right` answer; others like them are left out."""
+    kept = [
+        one
+        for one in candidates
+        if one.unit.text in right or not any(_is_alike(one.unit.text, text) for text in right)
+    ]
+    places = [at for at, one in enumerate(kept) if one.unit.text in right]
+    made = sample_list(question, [text_for_judge(one) for one in kept], places, source, rng)
+    return made and made._replace(is_held=is_held)
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def _make_list(corpus: Passages, at: int, made: Made, rng: random.Random) -> UnitList | None:
@@ -316,6 +366,9 @@ def main() -> None:
             for made in pool.map(ask, shards):
                 lists += made
                 print(len(lists), flush=True)
+        folders = sorted(given.docs.iterdir())
+        for made in pool.map(ask_passages, [folders[at :: 2 * WORKERS] for at in range(2 * WORKERS)]):
+            lists += made
     examples = [
         *data._written(Path(__file__).with_name("written.jsonl.xz"), rng),
         *data._squad(given.squad2),
