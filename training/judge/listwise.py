@@ -37,7 +37,7 @@ PEOPLE = ("documentation", "squad2")  # held questions by people: the calibratio
 WRITTEN = PEOPLE[0]  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured
 MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared
-CLS, FIRST_MARK = 101, 1  # token numbers
+CLS = 101  # a token number
 CHUNKS = 4  # of a batch, by length, so that little is padding
 PARTS = 2  # files of the weights
 WORDS = "encoder.words.weight"  # stay as they are in the base
@@ -51,8 +51,7 @@ class Settings:
     minutes: float = 8.0
     batch: int = 96  # lists of a step
     units: int = 8  # of a list, at most, so that it is like those that the product reads
-    structure: float = 0.6  # of the lists are made from structure
-    marks: int = 0  # whether a unit is read after a mark that says where it has a symbol of the question
+    structure: float = 0.45  # of the lists are made from structure
     claims: int = 48
     rate: float = 6e-5
     warm: float = 0.06
@@ -96,7 +95,6 @@ class Lists:
         self.first = np.cumsum(self.sizes) - self.sizes
         self.rows, self.questions = loaded["list_rows"].astype(np.int64), loaded["list_questions"].astype(np.int64)
         self.right, self.is_held = loaded["right"], loaded["is_held"]
-        self.marks = loaded["marks"].astype(np.int64)
         self.claim_labels = loaded["claim_labels"] > 0.5
         self.source = loaded["sources"][loaded["source"]]
         self.group = np.array([one.split(",")[0] for one in self.source])
@@ -129,17 +127,14 @@ class Lists:
         flat = np.concatenate(columns)
         return Units(self.first[lists][numbers] + flat, numbers, flat)
 
-    def texts(self, parts: list[tuple[str, Array]], marks: Array | None) -> tuple[Tensor, Tensor]:
-        """Token numbers and mask of texts that are joined from parts, after [CLS] and perhaps a mark."""
+    def texts(self, parts: list[tuple[str, Array]]) -> tuple[Tensor, Tensor]:
+        """Token numbers and mask of texts that are joined from parts, after [CLS]."""
         lengths = [self.lengths[name][rows] for name, rows in parts]
-        before = 1 if marks is None else 2
-        most = -(-(before + int(sum(lengths).max())) // 8) * 8  # a length that is fast
+        most = -(-(1 + int(sum(lengths).max())) // 8) * 8  # a length that is fast
         ids = torch.zeros((len(lengths[0]), most), dtype=torch.int64, device=self.device)
         ids[:, 0] = CLS
-        if marks is not None:
-            ids[:, 1] = torch.from_numpy(FIRST_MARK + marks).to(self.device)
         places = torch.arange(most, device=self.device)
-        begin = torch.full((len(ids),), before, device=self.device)
+        begin = torch.full((len(ids),), 1, device=self.device)
         for (name, rows), own in zip(parts, lengths, strict=True):
             count = torch.from_numpy(own).to(self.device)
             start = torch.from_numpy(self.starts[name][rows]).to(self.device)
@@ -150,26 +145,23 @@ class Lists:
         return ids, places < begin[:, None]
 
 
-def rate_texts(
-    judge: Judge, lists: Lists, parts: list[tuple[str, Array]], head: int, chunks: int, marks: Array | None = None
-) -> Tensor:
+def rate_texts(judge: Judge, lists: Lists, parts: list[tuple[str, Array]], head: int, chunks: int) -> Tensor:
     """The logits of texts, which are read in chunks of about one length; the encoder has 16 bits on an accelerator."""
     order = np.argsort(sum(lists.lengths[name][rows] for name, rows in parts), kind="stable")
     is_short = lists.device.type == "cuda"
     weights = {name: value.bfloat16() for name, value in judge.named_parameters() if name.startswith("encoder")}
     found = []
     for part in np.array_split(order, min(chunks, len(order))):
-        texts = lists.texts([(name, rows[part]) for name, rows in parts], None if marks is None else marks[part])
+        texts = lists.texts([(name, rows[part]) for name, rows in parts])
         found.append(func.functional_call(judge, weights if is_short else {}, texts)[:, head].float())
     back = torch.from_numpy(np.argsort(order)).to(lists.device)
     return torch.cat(found)[back]
 
 
-def rate_lists(reader: Reader, lists: Lists, chosen: Array, units: Units, *, marks: bool) -> Tensor:
+def rate_lists(reader: Reader, lists: Lists, chosen: Array, units: Units) -> Tensor:
     """The log shares of the units of lists, with *none* in the last column."""
     parts = [("questions", lists.questions[chosen][units.numbers]), ("rows", lists.rows[units.places])]
-    own = lists.marks[units.places] if marks else None
-    logits = rate_texts(reader.judge, lists, parts, ANSWER_HEAD, CHUNKS, own)
+    logits = rate_texts(reader.judge, lists, parts, ANSWER_HEAD, CHUNKS)
     most = int(units.columns.max()) + 1
     table = torch.full((len(chosen), most + 1), -torch.inf, device=lists.device)
     rows, columns = (torch.from_numpy(one).to(lists.device) for one in (units.numbers, units.columns))
@@ -222,7 +214,7 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
         units = lists.sample(chosen, settings.units, rng)
         about = [("claims", rng.choice(claims, min(len(claims), settings.claims), replace=False))]
         reader.train()
-        log_shares = rate_lists(reader, lists, chosen, units, marks=bool(settings.marks))
+        log_shares = rate_lists(reader, lists, chosen, units)
         loss = -torch.logsumexp(log_shares.masked_fill(~find_right(lists, chosen, units), -torch.inf), 1).mean()
         with torch.no_grad():
             wanted = rate_texts(teacher.judge, lists, about, CLAIM_HEAD, 1).sigmoid()
@@ -272,7 +264,7 @@ def evaluate(reader: Reader, lists: Lists, settings: Settings, read: int = 0) ->
         for at in range(0, len(every), 64):
             chosen = every[at : at + 64]
             units = lists.read(chosen, read or settings.read)
-            log_shares = rate_lists(reader, lists, chosen, units, marks=bool(settings.marks))
+            log_shares = rate_lists(reader, lists, chosen, units)
             is_right = find_right(lists, chosen, units)
             top = log_shares[:, :-1].max(1)
             best += top.values.exp().tolist()

@@ -37,7 +37,7 @@ from shortlist.answer.ask import prepare_question
 from shortlist.answer.extractive import features
 from shortlist.answer.extractive.candidates import AnswerCandidate, split_passage, text_for_judge
 from shortlist.answer.extractive.extract import rank_sentences
-from shortlist.answer.extractive.signals import find_symbols, read_question
+from shortlist.answer.extractive.signals import read_question
 from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights
 from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.tokenization import WordPieceTokenizer
@@ -58,7 +58,6 @@ SURPLUS = 1.15  # times the questions that are wanted, as a few have no list
 OF_A_FORM = 0.2  # of the questions of a corpus, at most
 ALIKE = 0.6  # of the words of two units, above which both may answer
 WORKERS = 2
-HEAD = 60  # characters of a unit, at most, before a colon
 HELD_FOLD = 0  # of selqa_dev
 ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
 HELD_OF = 8  # one package of so many is held
@@ -166,10 +165,10 @@ def ask_passages(folders: Sequence[Path]) -> list[UnitList]:
         asked = [row for row in map(json.loads, file) if row["package"] in packages and row["passage"] in places]
     for row in asked:
         at, is_held = places[row["passage"]], zlib.crc32(row["package"].encode()) % HELD_OF == 0
-        for question, answers in [*row["q"], *((question, []) for question in row["none"])]:
+        for question, answering in [*row["q"], *((question, []) for question in row["none"])]:
             ranked = corpus.rank(question, [corpus.items[one] for one in corpus.find(question, at)])
-            texts = [one.unit.text for one in ranked if _checksum(one.unit.text) in answers]
-            if not answers:
+            texts = [one.unit.text for one in ranked if _checksum(one.unit.text) in answering]
+            if not answering:
                 lists.append(_list_of(question, ranked, (), "asked, without answer", rng, is_held))
             if texts:
                 lists.append(_list_of(question, ranked, texts, "asked", rng, is_held))
@@ -189,9 +188,7 @@ def _list_of(
 ) -> UnitList | None:
     """The list of candidates of which the texts `right` answer; others like them are left out."""
     kept = [
-        one
-        for one in candidates
-        if one.unit.text in right or not any(_is_alike(one.unit.text, text) for text in right)
+        one for one in candidates if one.unit.text in right or not any(_is_alike(one.unit.text, text) for text in right)
     ]
     places = [at for at, one in enumerate(kept) if one.unit.text in right]
     made = sample_list(question, [text_for_judge(one) for one in kept], places, source, rng)
@@ -296,17 +293,6 @@ def ask_written(root: Path) -> Iterator[UnitList]:
         yield UnitList(asked.text, [text_for_judge(one) for one in candidates], right, source, is_held=True)
 
 
-def mark_symbols(question: str, row: Row) -> int:
-    """Where a unit has an option or name of the question: 0 if there is none, else 1 nowhere to 4 in its head."""
-    symbols = find_symbols(question)
-    text, context = row
-    head = text.partition(": ")[0][:HEAD]
-    for mark, place in ((4, head), (3, text), (2, context)):
-        if any(re.search(rf"(?<![\w-]){re.escape(symbol)}(?![\w-])", place) for symbol in symbols):
-            return mark
-    return int(bool(symbols))
-
-
 def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) -> None:
     """Token numbers: of each different row of a unit and of each question, and the lists as numbers of rows."""
     tokenizer = WordPieceTokenizer()
@@ -324,7 +310,6 @@ def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) 
         **_pack("rows", [encode(row, MOST_TOKENS[ANSWER][1:]) for row in rows]),
         **_pack("questions", [encode([text], MOST_TOKENS[ANSWER][:1]) for text in questions]),
         **_pack("claims", [encode(one.parts, MOST_TOKENS[CLAIM]) for one in claims]),
-        "marks": np.array([mark_symbols(one.question, row) for one in lists for row in one.rows], np.uint8),
         "claim_labels": np.array([one.label for one in claims], np.float16),
         "lengths": np.array([len(one.rows) for one in lists], np.uint8),
         "list_rows": np.array([rows[row] for one in lists for row in one.rows], np.uint32),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import random
 from pathlib import Path
 
@@ -109,3 +111,24 @@ def test_wrong_units_of_the_highest_worth_come_first_in_a_list() -> None:
     assert found.rows[: unit_lists.BEST] == rows[: unit_lists.BEST]
     assert [found.rows[at] for at in found.right] == [rows[20]]
     assert len(found.rows) == unit_lists.BEST + unit_lists.OTHERS + 1
+
+
+def test_questions_by_people_have_the_unit_that_was_named_or_none(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = next(one for one in unit_lists.Passages([folder]).items if "--quiet" in one.text)
+    unit = next(one for one in split_units(item.text) if "Suppress" in one.text)
+    asked = {
+        "package": folder.name,
+        "passage": unit_lists._checksum(item.text),
+        "q": [["how do I silence tarnish messages", [unit_lists._checksum(unit.text)]]],
+        "none": ["can tarnish scan volumes over the network?"],
+    }
+    gone = asked | {"passage": 0}  # a passage that changed since
+    monkeypatch.setattr(unit_lists, "ASKED", tmp_path / "asked.jsonl.xz")
+    with lzma.open(unit_lists.ASKED, "wt", encoding="utf-8") as file:
+        file.write("".join(f"{json.dumps(row)}\n" for row in (asked, gone)))
+    found = {one.source: one for one in unit_lists.ask_passages([folder])}
+    assert [found["asked"].rows[at][0] for at in found["asked"].right] == [unit.text]
+    assert found.keys() >= {"asked", "asked, without answer"}
+    assert not any(one.right for source, one in found.items() if source != "asked")

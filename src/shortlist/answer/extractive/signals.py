@@ -107,7 +107,7 @@ def read_question(
         weights[term] = rarity * (KIND_WEIGHT if term in kind_terms else 1)
     kind = lexicon.find_kind(text)
     is_negated = bool(lexicon.negation.search(lexicon.normalize(text)))
-    asked, symbols = frozenset(kind_terms), find_symbols(text)
+    asked, symbols = frozenset(kind_terms), frozenset(_SYMBOL.findall(text))
     return Question(
         text, kind, weights, tuple(names), tuple(numbers), is_negated, asked, symbols, language, bool(asked_in)
     )
@@ -116,11 +116,6 @@ def read_question(
 def is_latin_name(word: str, lexicon: Lexicon) -> bool:
     """Whether a word is in Latin letters in a language that is written in others."""
     return not lexicon.is_english and lexicon.has_other_script and word[0].isascii() and word[0].isalpha()
-
-
-def find_symbols(question: str) -> frozenset[str]:
-    """The options and names of code in a question: --verbose, os.path.join."""
-    return frozenset(_SYMBOL.findall(question))
 
 
 def find_options(text: str) -> frozenset[str]:
