@@ -241,7 +241,7 @@ class AgentActions:
         A client that was shown the output schema of a pinned tool expects structured content whole.
         """
         try:
-            called, result, explanation = await self._call(tool, arguments, only_reads)
+            called, result, explanation = await self._call(tool, arguments, only_reads=only_reads, is_pinned=is_pinned)
         except CallFailed as error:
             await self._store_call(error.tool, "failed")
             raise
@@ -259,9 +259,9 @@ class AgentActions:
     async def _store_call(self, tool: Tool, outcome: Outcome) -> None:
         await asyncio.to_thread(self.clients.usage().used, TOOLS, tool.id, outcome)
 
-    async def _call(self, tool: str, arguments: Any, only_reads: bool) -> CallOutcome:
+    async def _call(self, tool: str, arguments: Any, **options: bool) -> CallOutcome:
         try:
-            return await self.gateway.call(tool, arguments, only_reads=only_reads)
+            return await self.gateway.call(tool, arguments, **options)
         except UnknownTool as error:
             corpora = await run_in_thread(lambda: [one.name for one in self._collection.corpora() if tool in one])
             if corpora:

@@ -95,6 +95,21 @@ def test_names_that_are_taken_have_the_server_before_them_and_are_reported(many:
     assert "'one/reed' is not a known tool. Did you mean 'one/read'" in change(many, "pin", "one/reed", code=1)
 
 
+def test_a_pin_never_stands_for_a_tool_of_another_server(servers: Servers) -> None:
+    servers.add("one", SUM)
+    servers.add("two", tool("one/structured", "A tool whose name is the id of another."))
+    assert run_command("mcp", "status", "--refresh", "--config", str(servers.config))[0] == 0
+    change(servers, "pin", "one/structured")
+    del servers.entries["one"]
+    servers.write()
+
+    async def talk(agent: Agent) -> None:
+        assert await list_pinned(agent) == {}
+        assert "'one/structured' is not offered any more" in await agent.error("structured")
+
+    with_agent(servers.gateway(), talk)
+
+
 @pytest.mark.parametrize("pins", [["one/read"], {"call": "one/read"}, {"fetch": 1}])
 def test_wrong_pins_are_reported_and_stop_nothing_else(many: Servers, pins: Any) -> None:
     own = Path(os.environ["SHORTLIST_CONFIG_DIR"]) / "mcp.json"

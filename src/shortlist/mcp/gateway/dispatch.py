@@ -319,19 +319,24 @@ class Gateway:
         session = await self.find_upstream(server).connect()
         return await session.send(request)
 
-    async def call(self, name: str, arguments: Any, *, only_reads: bool = False) -> CallOutcome:
+    async def call(
+        self, name: str, arguments: Any, *, only_reads: bool = False, is_pinned: bool = False
+    ) -> CallOutcome:
         """Call an approved tool. If its server does not answer, the error is a CallFailed.
 
         Whether to accept arguments is for the server to decide; if it does not, and they do not match its schema, the
         error is an InputError or the outcome has an explanation.
 
-        With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user.
+        With `only_reads`, the tool must be marked read-only by its server or permitted as such by the user. The name of
+        a pinned tool is its id: a client was allowed that tool, not one with a similar name.
         """
         self._begin_watching()
         await self.reload()
         known = self.catalog.tools.get(name) if self.catalog.is_fresh else None
         can_call = known and known.is_offered and (known.access == "read" or not only_reads)
         tool = known if known and can_call else await self._find_or_wait(name)
+        if is_pinned and tool.id != name:
+            raise InputError(f"The pinned tool {name!r} is not offered any more. See: shortlist mcp pin")
         _check_access(tool, only_reads)
         parsed = parse_arguments(tool.id, arguments)
         try:
