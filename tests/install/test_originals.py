@@ -94,3 +94,36 @@ def test_a_link_stays_a_link(home: Path) -> None:
     assert run(["uninstall", "--agent", "cursor"]) == OK
     assert link.is_symlink()
     assert target.read_text() == CURSOR
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_link_to_a_missing_file_stays_and_the_file_is_removed(home: Path) -> None:
+    link = home / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to(home / "dotfiles.json")
+    assert run(["install", "--agent", "cursor"]) == OK
+    assert (home / "dotfiles.json").exists()
+    assert run(["uninstall", "--agent", "cursor"]) == OK
+    assert link.is_symlink()
+    assert not (home / "dotfiles.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "comment"),
+    [("codex", ".codex/config.toml", "# mine"), ("opencode", ".config/opencode/opencode.json", "// mine")],
+)
+def test_a_created_file_with_comments_of_the_user_stays(home: Path, agent: str, name: str, comment: str) -> None:
+    assert run(["install", "--agent", agent]) == OK
+    file = home / name
+    file.write_text(f"{comment}\n{file.read_text()}")
+    assert run(["uninstall", "--agent", agent]) == OK
+    assert file.read_text().startswith(comment)
+    assert "shortlist" not in file.read_text()
+
+
+def test_a_created_file_with_settings_of_the_user_stays_though_they_are_empty(home: Path) -> None:
+    assert run(["install", "--agent", "cursor"]) == OK
+    file = home / ".cursor" / "mcp.json"
+    file.write_text(file.read_text().replace("{", '{"blocked": [], ', 1))
+    assert run(["uninstall", "--agent", "cursor"]) == OK
+    assert '"blocked": []' in file.read_text()

@@ -78,7 +78,7 @@ class FileChange:
             self.path.chmod(self.path.stat().st_mode & 0o600)  # before the backup, which has the same permissions
         backup = _back_up(self.path) if self.before is not None else None
         if self.after is None:
-            self.path.unlink()
+            self.path.resolve().unlink()  # of a link, the file, as the link was there before
             return backup
         self.path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(self.path, self.after, private=self.is_private)

@@ -42,13 +42,11 @@ def give_back(change: FileChange) -> FileChange:
         found = _open_store().read().get(str(change.path))
     except SourceError:  # a damaged record
         return change
-    if found is None or not change.is_needed or change.after is None:
+    if found is None or not change.is_needed or change.after is None or found["after"] != _hash(change.before):
         return change
     data = _parse(change.path, change.after)
     if found["original"] is None:
         return replace(change, after=None) if data == {} else change
-    if found["after"] != _hash(change.before):
-        return change
     original = read_text(Path(found["original"]))
     is_same = original is not None and data is not None and _parse(change.path, original) == data
     return replace(change, after=original) if is_same else change
