@@ -36,3 +36,24 @@ def match_slowly(name: str, query: str, text: str) -> list[str]:
     has_none = set(analyzer.terms(query)).isdisjoint
     words = [word for word in analyzer.words(text) if not has_none(analyzer.terms_of(word))]
     return sorted({part for word in words for part in subwords(word) if not has_none(analyzer.terms_of(part))})
+
+
+def test_a_search_while_another_forgets_is_not_forgotten_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    analyzer = get_analyzer("english-1")
+    texts, terms = ["a refund"], set(analyzer.terms("refund"))
+
+    class Interrupted(WordMatcher):
+        is_ready = False
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if self.is_ready:  # as another thread would
+                monkeypatch.setattr(matched_words, "MOST_PIECES", 1 << 15)
+                assert self.match(terms, texts) == [["refund"]]
+
+    matcher = Interrupted(analyzer)
+    matcher.match(terms, texts)
+    vars(matcher)["is_ready"] = True
+    monkeypatch.setattr(matched_words, "MOST_PIECES", 0)
+    matcher.match(terms, texts)
+    assert matcher.match(terms, texts) == [["refund"]]

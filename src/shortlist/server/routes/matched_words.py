@@ -22,15 +22,15 @@ class WordMatcher:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._known: set[str] = set()
-        self._pieces: dict[str, set[str]] = {}  # by term
+        # The known pieces, and those of them that have a term. Threads may replace them, so they are one attribute.
+        self._memory: tuple[set[str], dict[str, set[str]]] = (set(), {})
 
     def match(self, terms: Set[str], texts: Sequence[str]) -> list[list[str]]:
         """The words of each text, as written, that have one of the terms; of an identifier only these parts."""
         pieces = [set(text.split()) for text in texts]
-        if len(self._known) > MOST_PIECES:
-            self._known, self._pieces = set(), {}
-        known, by_term = self._known, self._pieces  # another thread may replace them
+        known, by_term = self._memory
+        if len(known) > MOST_PIECES:
+            known, by_term = self._memory = (set(), {})
         matching: set[str] = set()
         for piece in set().union(*pieces) - known:
             found = {term for word in self._analyzer.words(piece) for term in self._analyzer.terms_of(word)}
