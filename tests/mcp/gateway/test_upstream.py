@@ -144,3 +144,17 @@ def test_an_idle_server_is_stopped_and_started_again_by_the_next_call(
 
     with_agent(gateway, talk)
     assert not steady.is_alive()
+
+
+def test_a_server_is_not_idle_when_it_becomes_ready_however_long_it_took(servers: Servers) -> None:
+    servers.add("slow", WEATHER, behavior={"pause": 0.5}, idle_timeout_seconds=0.4)
+    gateway = servers.gateway()
+
+    async def connect() -> None:
+        one = gateway.find_upstream("slow")
+        await one.connect()
+        one.stop_if_idle()
+        assert one.session
+        await gateway.close()
+
+    asyncio.run(connect())

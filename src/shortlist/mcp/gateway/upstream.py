@@ -223,7 +223,7 @@ class Upstream:
 
     async def _follow(self, session: UpstreamSession) -> None:
         """Let others use the session, and list again what the server changes, until it is lost or closed."""
-        self._session = session
+        self._session, self._used_at = session, time.monotonic()  # those who wait for it have not used it yet
         await self._set_state("ready")
         subscribed = session.list_subscribed()  # later ones are sent to this server already
         await self._listing.list_offers(session)
