@@ -197,7 +197,7 @@ class Agents:
     """The ASGI application at /mcp. Its managers are made at the first request, once per run of the service."""
 
     def __init__(
-        self, make: Callable[[], Managers], key: str = "get_managers", sessions_per_user: int = MOST_SESSIONS
+        self, make: Callable[[], Managers], key: str = "get_managers", *, sessions_per_user: int = MOST_SESSIONS
     ) -> None:
         self._make, self._key, self._most_of_user = make, key, sessions_per_user
         self._sessions: dict[str, UserSession] = {}  # those of users, by id, the latest last
@@ -252,7 +252,7 @@ class Agents:
             if scope["method"] == "POST" and user and session is None:
                 if len(self._list_sessions(user, busy=True)) >= self._most_of_user:
                     detail = f"{self._most_of_user} of your sessions are answering requests. Try again later."
-                    await make_problem(scope, 429, detail)(scope, receive, send)
+                    await make_problem(scope, 429, detail, headers={"Retry-After": "1"})(scope, receive, send)
                     return
                 send = self._note_session(user, send, managers, scope)
             if scope["method"] == "POST":
@@ -376,10 +376,11 @@ def add_mcp(
 
     def make_agents(profile: str | None) -> Agents:
         """The agents for a profile of servers; "" for what the settings choose, None for no servers."""
+        most = settings.limits.sessions_per_user
         if profile == "":
-            return Agents(make, "managers of operators")
+            return Agents(make, "managers of operators", sessions_per_user=most)
         chosen = configure(has_servers=is_gateway and profile is not None, choice=ServerChoice((), profile or ""))
-        return Agents(functools.partial(make, chosen), f"managers {profile!r}")
+        return Agents(functools.partial(make, chosen), f"managers {profile!r}", sessions_per_user=most)
 
     agents = AgentsOfProfiles(make_agents, access.profiles) if access.has_rules else Agents(make)
     endpoints.app.router.routes.append(Route(PATH, endpoint=agents))
