@@ -39,6 +39,7 @@ def test_the_settings_of_the_team_are_valid_and_need_a_token(monkeypatch: pytest
     settings = load_compat_settings(ROOT / place[0], environment={"SHORTLIST_TOKEN": "x"})
     assert settings.access.has_rules
     assert settings.audit.required
+    assert not settings.source_must_exist  # else the service would not start without a catalog
     assert Path(settings.audit.file).is_relative_to("/data")
     assert "SHORTLIST_TOKEN" in COMPOSE["services"]["shortlist"]["environment"]
 

@@ -387,7 +387,8 @@ class Settings(BaseModel):
     def source_must_exist(self) -> bool:
         """Whether a missing document file is an error: not for the default path, even if the settings file sets it."""
         is_default = self.origins.get("documents.source", DEFAULT) in (DEFAULT, str(self.file))
-        return not is_default or Path(self.documents.source) != (self.file or Path(FILE)).parent / SOURCE
+        default_paths = (Path(SOURCE), (self.file or Path(FILE)).parent / SOURCE)
+        return not is_default or Path(self.documents.source) not in default_paths
 
 
 class SettingKeys(NamedTuple):
