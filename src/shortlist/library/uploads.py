@@ -99,30 +99,38 @@ class Uploads:
 
     def compare(self, name: str, hashes: Mapping[str, str]) -> tuple[list[str], list[str]]:
         """Of these paths, those whose files are not stored with this SHA-256; and the stored paths besides these."""
+        given: dict[str, str] = {}
+        for path in hashes:
+            safe = "/".join(make_safe(path))
+            if (other := given.setdefault(safe, path)) != path:
+                raise InputError(f"{other!r} and {path!r} would both be stored as {safe!r}. Rename one of them.")
         if not is_uploaded(name):
             if name in registry.names():
                 raise _make_taken(name)
             return list(hashes), []
         folder = upload_folder(name)
-        given = {"/".join(make_safe(path)): path for path in hashes}
         with self._lock:
             files = {path.relative_to(folder).as_posix(): path for path in _list_stored(folder)}
             same = {safe for safe in given.keys() & files if _hash(files[safe]) == hashes[given[safe]]}
         return [path for safe, path in given.items() if safe not in same], sorted(files.keys() - given)
 
-    def delete_paths(self, name: str, paths: Iterable[str]) -> None:
-        """Delete files by their paths; the next build removes their documents."""
-        if is_uploaded(name):
-            self.delete(name, (str(upload_folder(name).joinpath(*make_safe(path))) for path in paths))
+    def delete_paths(self, name: str, paths: Iterable[str]) -> int:
+        """Delete files by their paths; the next build removes their documents. Returns how many there were."""
+        if not is_uploaded(name):
+            return 0
+        return self.delete(name, (str(upload_folder(name).joinpath(*make_safe(path))) for path in paths))
 
-    def delete(self, name: str, sources: Iterable[str]) -> None:
-        """Delete the files that documents came from."""
+    def delete(self, name: str, sources: Iterable[str]) -> int:
+        """Delete the files that documents came from. Returns how many there were."""
         with self._lock:
-            folder = upload_folder(name).resolve()
+            folder, count = upload_folder(name).resolve(), 0
             for source in map(Path, sources):
-                if source.parent.resolve().is_relative_to(folder):
+                is_file = source.is_symlink() or source.is_file()
+                if is_file and source.parent.resolve().is_relative_to(folder):
                     source.unlink(missing_ok=True)
+                    count += 1
             self._sizes.pop(upload_folder(name), None)
+            return count
 
     def _prepare(self, name: str) -> None:
         if is_uploaded(name):

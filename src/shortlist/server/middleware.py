@@ -46,7 +46,7 @@ MAX_HEADER_BYTES = 64 << 10  # of a request, with its path
 # the event loop, so they have this many, and what a query of the maximum length takes if all of it is escaped.
 SMALL_BODY_BYTES = 1 << 20
 ESCAPED_BYTES = 12
-LARGE_BODIES = ("/mcp", "/documents", "/files", "/compare", "/eval", "/ask")  # the ends of their paths
+LARGE_BODIES = ("/mcp", "/documents", "/files", "/files/delete", "/compare", "/eval", "/ask")  # the ends of their paths
 
 EXTEND = "shortlist.extend"  # the key in a scope of a function that gives the request more seconds
 REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")

@@ -178,3 +178,8 @@ def test_push_fills_the_corpus_of_a_service(shell: Shell, tmp_path: Path) -> Non
         refused = shell("build", "tools.yaml", "--push", f"{url}/handbook")
         assert (refused.code, "'tools'" in refused.err) == (1, True)
     assert shell("build", "docs", "--push", f"{url}/handbook").code == 1
+    nameless = shell("build", "docs", "--push", url)
+    assert (nameless.code, "https://HOST/NAME" in nameless.err) == (2, True)
+    folders = ("--root", "docs", "--root", str(tmp_path))
+    several = shell("build", "both", *folders, "--push", f"{url}/handbook")
+    assert (several.code, "'both' has 2" in several.err) == (1, True)

@@ -134,9 +134,25 @@ def test_files_are_compared_by_hash_and_deleted_by_path(client: TestClient) -> N
     client.post("/v1/corpora/letters/build")
     changed = [files[0] | {"sha256": "0" * 64}, files[1]]
     assert client.post(f"{path}/compare", json={"files": changed}).json() == {"missing": ["a.md"], "extra": ["c.md"]}
-    assert client.post(f"{path}/delete", json={"paths": ["c.md", "never.md"]}).json() == {"deleted": 2}
+    assert client.post(f"{path}/delete", json={"paths": ["c.md", "never.md"]}).json() == {"deleted": 1}
     assert client.post("/v1/corpora/letters/build").json()["removed"] == 1
     assert client.post(f"{path}/compare", json={"files": [{"path": "../x", "sha256": "0" * 64}]}).status_code == 422
     assert client.post(f"{path}/delete", json={"paths": ["../x"]}).status_code == 422
     assert client.post("/v1/corpora/catalog/files/compare", json={"files": files}).status_code == 422
     assert client.post("/v1/corpora/skills/files/compare", json={"files": files}).status_code == 422
+
+
+def test_only_files_are_deleted_by_path_also_many_of_them(client: TestClient) -> None:
+    upload(client, "guides/a.md", b"One.")
+    path = "/v1/corpora/letters/files/delete"
+    many = [f"old/{'x' * 190}/{number}.md" for number in range(9_000)]
+    for paths in (["guides"], ["guides/a.md/b.md"], many):
+        answer = client.post(path, json={"paths": paths})
+        assert (answer.status_code, answer.json()) == (200, {"deleted": 0})
+    assert client.post("/v1/corpora/nothing/files/delete", json={"paths": ["a.md"]}).json() == {"deleted": 0}
+
+
+def test_files_that_would_replace_each_other_are_refused(client: TestClient) -> None:
+    files = [{"path": name, "sha256": "0" * 64} for name in ("x?.md", "x_.md")]
+    refused = client.post("/v1/corpora/letters/files/compare", json={"files": files})
+    assert (refused.status_code, "'x?.md' and 'x_.md'" in refused.json()["detail"]) == (422, True)

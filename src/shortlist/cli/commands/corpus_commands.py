@@ -62,7 +62,7 @@ source_options = combine(
     ],
     exclusive=[
         ("--watch", "--json"),
-        *(("--push", option) for option in ("--watch", "--rebuild", "--language", "--embedder", "--engine")),
+        *(("--push", option) for option in ("--watch", "--rebuild", "--language", "--ocr", "--embedder", "--engine")),
     ],
     writes=True,
 )
@@ -131,7 +131,13 @@ def _push(out: Output, entry: registry.Registration, address: str) -> int:
     """Make the corpus at an address have the files of a source."""
     if entry.kind != "files":
         raise InputError(f"--push sends files, and {entry.name!r} has a source of the kind {entry.kind!r}.")
+    if len(entry.roots) > 1:
+        raise InputError(
+            f"--push sends one folder, and {entry.name!r} has {len(entry.roots)}. Push each to its own corpus."
+        )
     base, _, name = address.rstrip("/").rpartition("/")
+    if base.endswith("/"):
+        raise click.UsageError("--push needs the address of a service and the name of a corpus: https://HOST/NAME")
     options = {key: entry.options[key] for key in ("pattern", "exclude") if key in entry.options}
     files = folder.find_files(Path(entry.roots[0]), **options)
     with shortlist.Client(base) as client, out.progress(f"sending to {address}", "files") as progress:

@@ -278,7 +278,7 @@ class FileDeletionJson(AnswerType, example={"deleted": 1}):
     """Uploaded files that were deleted."""
 
     deleted: int
-    """The number of paths."""
+    """The number of files."""
 
 
 class SkippedFileJson(AnswerType):

@@ -83,8 +83,7 @@ def add_uploads(endpoints: Endpoints, settings: Settings, uploads: Uploads) -> J
     def delete_files(name: str, body: schemas.FilePathsBody) -> dict[str, Any]:
         """Delete uploaded files. Their documents are removed when the corpus is built."""
         check(name)
-        uploads.delete_paths(name, body.paths)
-        return {"deleted": len(body.paths)}
+        return {"deleted": uploads.delete_paths(name, body.paths)}
 
     events = describe_stream("BuildReport", progress="ProgressEvent")
     responses = describe_responses(404, 409) | events
