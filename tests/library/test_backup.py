@@ -6,6 +6,7 @@ import gzip
 import os
 import tarfile
 import threading
+import zlib
 from io import BytesIO
 from pathlib import Path
 
@@ -33,6 +34,8 @@ def move_to_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_everything_is_restored_on_another_machine(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to(data_dir().parent)
+    monkeypatch.setenv("SHORTLIST_DATA_DIR", str(tmp_path / "link" / data_dir().name))
     built(FRUIT, embedder="light")
     with shortlist.open_corpus("fruit") as corpus:
         corpus.learn("something crunchy", "apple")
@@ -65,6 +68,8 @@ def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: 
     assert (report.corpora, report.in_clusters) == (["fruit", "trees"], ["far"])
     with pytest.raises(InputError, match="exists"):
         back_up(file)
+    with pytest.raises(InputError, match="is backed up"):
+        back_up(data_dir() / "all.backup")
     for names in ((), ("fruit",)):
         with pytest.raises(InputError, match="nothing is replaced"):
             restore(file, names)
@@ -123,6 +128,10 @@ def damage(file: Path, change: str) -> None:
     data = file.read_bytes()
     if change == "cut":
         file.write_bytes(data[: len(data) // 2])
+    elif change == "packed":
+        content, packer = gzip.decompress(data), zlib.compressobj(wbits=31)
+        start = packer.compress(content[: content.index(b"pear")]) + packer.flush(zlib.Z_FULL_FLUSH)
+        file.write_bytes(start + b"\xff" * 100)  # not the start of a block
     elif change == "other":
         file.write_text("not a backup", "utf-8")
     else:
@@ -141,7 +150,8 @@ def damage(file: Path, change: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["cut", "other", "changed", "data/../../evil", "/etc/evil", "data/corpora/x/../../../evil", "config/new"]
+    "change",
+    ["cut", "packed", "other", "changed", "data/../../evil", "/etc/evil", "data/corpora/x/../../../evil", "config/new"],
 )
 def test_what_is_not_as_it_was_written_is_not_restored(file: Path, change: str) -> None:
     built(FRUIT)

@@ -16,6 +16,7 @@ import sqlite3
 import tarfile
 import time
 import uuid
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -61,6 +62,9 @@ def back_up(target: Path) -> BackupReport:
     """Write everything of this user into one file, which must not exist, and read it again to check it."""
     if os.path.lexists(target):
         raise InputError(f"{target} exists. Name a new file.")
+    for top in (data_dir(), config_dir()):
+        if target.resolve().is_relative_to(top.resolve()):  # each backup would have all earlier ones
+            raise InputError(f"{target} is in {top}, which is backed up. Choose another folder.")
     work = target.with_name(f"{target.name}-{uuid.uuid4().hex}.draft")
     try:
         work.mkdir(mode=0o700)
@@ -72,7 +76,12 @@ def back_up(target: Path) -> BackupReport:
             for name, path in _list_files():
                 with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
                     rows[name] = _add(archive, name, path, work)
-            about = {"format": FORMAT, "version": __version__, "created": time.time(), "data": str(data_dir())}
+            about = {
+                "format": FORMAT,
+                "version": __version__,
+                "created": time.time(),
+                "data": str(data_dir().resolve()),
+            }
             content = json.dumps(about | {"files": rows}).encode()
             archive.addfile(_describe(MANIFEST, len(content), 0o600), BytesIO(content))
         _read(draft, None)
@@ -221,7 +230,7 @@ def _read(file: Path, folder: Path | None) -> Row:
             raise ValueError(f"{wrong[0]!r} is not as it was written")
         for name, row in about["files"].items() if folder else ():
             os.utime(folder / name, ns=(row["mtime_ns"], row["mtime_ns"]))  # by which segments are known
-    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{file} is not a complete backup: {error}. Nothing was restored.") from None
     return about
 
