@@ -70,8 +70,8 @@ def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: 
         back_up(file)
     with pytest.raises(InputError, match="is backed up"):
         back_up(data_dir() / "all.backup")
-    for names in ((), ("fruit",)):
-        with pytest.raises(InputError, match="nothing is replaced"):
+    for names, advice in (((), "new folders"), (("fruit",), "shortlist rm NAME --data")):
+        with pytest.raises(InputError, match=f"nothing is replaced.*{advice}"):
             restore(file, names)
     with pytest.raises(InputError, match=r"no corpus 'friut'. Did you mean 'fruit'"):
         restore(file, ("friut",))

@@ -112,10 +112,10 @@ def restore(file: Path, names: Sequence[str] = ()) -> BackupReport:
             rows = {name: row for name, row in rows.items() if _unit_of(name) in places}
         moves = {unit: _target_of(unit) for unit in dict.fromkeys(map(_unit_of, rows))}
         if existing := [str(target) for target in moves.values() if os.path.lexists(target)]:
+            advice = "Restore single corpora, or set SHORTLIST_DATA_DIR and SHORTLIST_CONFIG_DIR to new folders."
             raise InputError(
                 f"{existing[0]} exists{f', and {len(existing) - 1} more' if existing[1:] else ''}, and nothing is "
-                "replaced. Remove it, restore single corpora, or set SHORTLIST_DATA_DIR and SHORTLIST_CONFIG_DIR to "
-                "new folders."
+                f"replaced. {'Delete what is there: shortlist rm NAME --data' if names else advice}"
             )
         if (staging / REGISTRY).exists():
             registry.add_missing(staging / REGISTRY, names, partial(_relocate, Path(about["data"])))
