@@ -26,7 +26,7 @@ from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request,
 from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
-from shortlist.server.access.user_limits import UserLimits, find_user
+from shortlist.server.access.user_limits import UserLimits, find_user, is_stream
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -121,7 +121,8 @@ class Guard:
             await self._run_within_limits(scope, receive, send)
 
     async def _run_as_user(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
-        if wait := self._user_limits.enter(user):
+        has_stream = is_stream(scope)
+        if wait := self._user_limits.enter(user, is_stream=has_stream):
             detail = f"Too many requests of {user}. Try again in {math.ceil(wait)} seconds."
             headers = {"Retry-After": str(math.ceil(wait))}
             await make_problem(scope, 429, detail, headers=headers)(scope, receive, send)
@@ -129,7 +130,8 @@ class Guard:
         try:
             await self._run_within_limits(scope, receive, send)
         finally:
-            self._user_limits.leave(user)
+            if not has_stream:
+                self._user_limits.leave(user)
 
     async def _identify(self, scope: Scope) -> tuple[int, str] | None:
         """Find the caller, if there are rules of access; else the one token permits everything."""

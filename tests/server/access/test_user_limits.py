@@ -40,6 +40,16 @@ def test_the_requests_of_a_minute_are_granted_at_once_and_then_steadily(monkeypa
     assert limits.enter("ada") == 0.0  # the rate of who was away longest is forgotten
 
 
+def test_a_stream_is_none_of_the_requests_at_a_time() -> None:
+    limits = UserLimits(Limits(concurrent_requests=1))
+    assert [limits.enter("ada", is_stream=is_stream) for is_stream in (True, False, True, False)] == [
+        0.0,
+        0.0,
+        0.0,
+        1.0,
+    ]
+
+
 def test_a_user_who_sends_too_much_is_told_when_to_try_again(make: Make) -> None:
     client = make(access__grants=GRANTS, limits__requests_per_minute=2, server__token="the-one-token")
     ada, eve = sign("ada"), sign("eve")
@@ -50,6 +60,8 @@ def test_a_user_who_sends_too_much_is_told_when_to_try_again(make: Make) -> None
     assert "token:ada" in refused.json()["detail"]
     assert client.get(path, headers=eve).status_code == 200
     assert {client.get(path, headers=OPERATOR).status_code for _ in range(5)} == {200}
+    bob = sign("bob")
+    assert [client.get("/mcp", headers=bob).status_code for _ in range(3)] == [405, 405, 429]
     assert {client.get("/health", headers=ada).status_code for _ in range(5)} == {200}
 
 

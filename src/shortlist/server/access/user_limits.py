@@ -13,7 +13,7 @@ from shortlist.safety.principals import PRINCIPAL, Principal
 from shortlist.server.access.identity import ANONYMOUS
 
 MOST_USERS = 10_000  # whose rates are remembered
-STREAM = ("GET", "/mcp")
+STREAM = ("GET", "/mcp")  # of a session, in which nothing may happen for hours
 BUSY_SECONDS = 1.0  # after which to try again if too many requests run
 
 
@@ -26,9 +26,9 @@ class UserLimits:
         self._buckets: dict[str, tuple[float, float]] = {}  # the requests left at a time, the latest user last
         self._running: Counter[str] = Counter()
 
-    def enter(self, user: str) -> float:
-        """Begin a request; or the seconds after which the user may try again."""
-        if self._at_once and self._running[user] >= self._at_once:
+    def enter(self, user: str, *, is_stream: bool = False) -> float:
+        """Begin a request; or the seconds after which the user may try again. A stream is none of those at a time."""
+        if self._at_once and not is_stream and self._running[user] >= self._at_once:
             return BUSY_SECONDS
         if self._a_minute:
             now = self._clock()
@@ -40,7 +40,8 @@ class UserLimits:
                 del self._buckets[next(iter(self._buckets))]
             if wait:
                 return wait
-        self._running[user] += 1
+        if not is_stream:
+            self._running[user] += 1
         return 0.0
 
     def leave(self, user: str) -> None:
@@ -50,13 +51,12 @@ class UserLimits:
 
 
 def find_user(scope: Scope) -> str:
-    """Whose limits count: the caller's, or those of the address of one without a name.
-
-    "" for an operator, and for the stream of a session, in which nothing may happen for hours.
-    """
-    if (scope["method"], scope["path"]) == STREAM:
-        return ""
+    """Whose limits count: the caller's, or those of the address of one without a name; "" for an operator."""
     caller: Principal | None = scope.get(PRINCIPAL)
     if caller is None or caller.user == ANONYMOUS:
         return (scope.get("client") or ("unknown",))[0]
     return "" if caller.is_operator else caller.user
+
+
+def is_stream(scope: Scope) -> bool:
+    return (scope["method"], scope["path"]) == STREAM
