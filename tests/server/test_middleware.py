@@ -257,10 +257,12 @@ def test_requests_that_are_over_keep_no_thread_from_others(make: Make, monkeypat
 
 def test_pages_of_other_origins_read_answers_only_if_they_are_listed(make: Make) -> None:
     client = make(server__cors_origins=["https://Desk.example/"], server__token=TOKEN)
-    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type"}
+    names = "authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id"  # those of agents
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": names}
     for origin, allowed in (("https://desk.example", "https://desk.example"), ("https://evil.example", None)):
         preflight = client.options("/v1/corpora/catalog/search", headers={"Origin": origin, **asked})
         assert preflight.headers.get("access-control-allow-origin") == allowed
+        assert preflight.status_code == (200 if allowed else 400)
         signed = {"Authorization": f"Bearer {TOKEN}", "Origin": origin}
         answer = client.post("/v1/corpora/catalog/search", json={"query": "refund"}, headers=signed)
         assert answer.status_code == (200 if allowed else 403)

@@ -50,6 +50,8 @@ CORS_HEADERS = (
     "authorization",
     "content-type",
     "last-event-id",
+    "mcp-method",
+    "mcp-name",
     "mcp-protocol-version",
     "mcp-session-id",
     "x-request-id",
