@@ -57,6 +57,18 @@ def test_everything_is_restored_on_another_machine(tmp_path: Path, file: Path, m
     assert not [path.name for path in data_dir().iterdir() if path.name.startswith("restore-")]
 
 
+def test_links_are_followed(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built(FRUIT)
+    corpus_folder("fruit").rename(tmp_path / "on another disk")
+    corpus_folder("fruit").symlink_to(tmp_path / "on another disk")
+    (corpus_folder("fruit") / "around").symlink_to(data_dir())
+    (tmp_path / "on another disk" / "itself").symlink_to(tmp_path)
+    assert back_up(file).corpora == ["fruit"]
+    move_to_another_machine(tmp_path, monkeypatch)
+    restore(file)
+    assert found("fruit", "pear") == ["pear"]
+
+
 def test_one_corpus_is_restored_beside_the_others_and_nothing_is_replaced(file: Path) -> None:
     built(FRUIT)
     built({"oak": "An oak tree."}, "trees")

@@ -141,14 +141,23 @@ def _place(draft: Path, target: Path) -> None:
 
 
 def _list_files() -> Iterator[tuple[str, Path]]:
-    """The name in the backup and the path of each file; databases of a folder first, before what they name."""
+    """The name in the backup and the path of each file; databases of a folder first, before what they name.
+
+    Links are followed: a corpus may be on another disk.
+    """
     for place, top in (("config", config_dir()), ("data", data_dir())):
-        for folder, inner, files in os.walk(top):
-            inner[:] = sorted(name for name in inner if not _TEMPORARY.fullmatch(name))
+        for folder, inner, files in os.walk(top, followlinks=True):
+            inner[:] = sorted(name for name in inner if not _TEMPORARY.fullmatch(name) and not _is_loop(folder, name))
             for name in sorted(files):
                 path = Path(folder, name)
-                if not _LEFT_OUT.fullmatch(name) and path.is_file() and not path.is_symlink():
+                if not _LEFT_OUT.fullmatch(name) and path.is_file():
                     yield f"{place}/{path.relative_to(top).as_posix()}", path
+
+
+def _is_loop(folder: str, name: str) -> bool:
+    """Whether a folder is a link to one around it."""
+    path = Path(folder, name)
+    return path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve())
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path, work: Path) -> Row:
