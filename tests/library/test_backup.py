@@ -104,6 +104,20 @@ def test_a_name_that_is_registered_as_something_else_is_kept(tmp_path: Path, fil
     assert not corpus_folder("notes").exists()
 
 
+def test_without_a_place_for_all_nothing_is_restored(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Uploads().save("manuals", "a.md", b"How to return shoes.")
+    built("manuals", None)
+    back_up(file)
+    move_to_another_machine(tmp_path, monkeypatch)
+    data_dir().mkdir(parents=True)
+    (data_dir() / "uploads").write_text("not a folder", "utf-8")
+    with pytest.raises(SourceError, match="cannot be restored"):
+        restore(file, ("manuals",))
+    assert "manuals" not in registry.names()
+
+
 def test_a_backup_of_a_corpus_that_changes_is_one_of_its_states(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

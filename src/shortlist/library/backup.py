@@ -117,10 +117,11 @@ def restore(file: Path, names: Sequence[str] = ()) -> BackupReport:
                 f"{existing[0]} exists{f', and {len(existing) - 1} more' if existing[1:] else ''}, and nothing is "
                 f"replaced. {'Delete what is there: shortlist rm NAME --data' if names else advice}"
             )
+        for target in moves.values():
+            make_folder(target.parent)
         if (staging / REGISTRY).exists():
             registry.add_missing(staging / REGISTRY, names, partial(_relocate, Path(about["data"])))
         for unit, target in moves.items():
-            make_folder(target.parent)
             move = os.rename if unit.parts[0] == "data" else shutil.move  # which may be on another file system
             move(staging / unit, target)
         return _report(file, rows)
