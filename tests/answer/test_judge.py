@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -79,28 +78,6 @@ def test_answers_are_chosen_by_it(model: Judge, monkeypatch: pytest.MonkeyPatch)
     assert ask(corpus, "How many golf courses does the company own?").refused
     monkeypatch.setattr(model, "rate_answers", lambda question, texts: [0.0] * len(texts))
     assert ask(corpus, "How much is express delivery?").refused
-
-
-def add_metadata(path: Path, key: str, value: str) -> Path:
-    """A copy of the shipped model with a property, which a field at the end of the file adds."""
-    entry = b"".join(bytes([mark, len(text)]) + text for mark, text in ((10, key.encode()), (18, value.encode())))
-    path.write_bytes(judge.MODEL.read_bytes() + bytes([14 << 3 | 2, len(entry)]) + entry)
-    return path
-
-
-def test_a_model_that_is_trained_to_choose_among_units_decides_with_its_own_number_of_none(
-    model: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert model.listwise is None
-    corpus = build(CorpusSource.from_files(DOCUMENTS), in_memory=True)
-    choices = []
-    for none in (-2.0, 12.0):
-        about = json.dumps({"none": none, "calibration": [1.0, 0.0, 0.0], "read": 6})
-        monkeypatch.setattr(judge, "MODEL", add_metadata(tmp_path / f"{none}.onnx", "listwise", about))
-        answer = ask(corpus, "How much is express delivery?")
-        choices.append("£7.95" in answer.text)
-        monkeypatch.undo()
-    assert choices == [True, False]
 
 
 def test_without_its_file_rules_decide(monkeypatch: pytest.MonkeyPatch) -> None:

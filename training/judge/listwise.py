@@ -7,8 +7,8 @@ in 16 bits, in parts, and what was measured on held lists. The rate falls to zer
 of training are over; `--stop` ends one process before that, and `--state` is a file from which the same command
 continues.
 
-`python -m training.judge.listwise export OUT BASE MODEL` writes the file that the product loads, in 8 bits, with the
-number of *none* and the calibration in its metadata. Several OUT, joined by commas, are averaged.
+`python -m training.judge.listwise export OUT BASE MODEL` writes the file that the product loads, in 8 bits. Several
+OUT, joined by commas, are averaged. `training.judge.reader` then fits what the product makes of its logits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,19 @@ import lzma
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, func, nn
 from torch.nn import functional
 
-from bench import logistic
 from training import measure, model
 from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, Array, Judge, read_exported
 
 # How often a list of each source is drawn, relative to the others that are not made from structure.
 SHARES = {"asked": 0.30, "written": 0.30, "squad2": 0.22, "selqa": 0.08, "medquad": 0.04, "techdocs": 0.06}
-PEOPLE = ("documentation", "squad2")  # held questions by people: the calibration is fitted to them
-WRITTEN = PEOPLE[0]  # has the units that the product describes, in the order in which it reads them
+WRITTEN = "documentation"  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured
 MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared
 CLS = 101  # a token number
@@ -321,21 +319,6 @@ def find_least(row: dict[str, Array]) -> float:
     return float(np.nextafter(wrong[allowed], 1)) if len(wrong) > allowed else 0.0
 
 
-def calibrate(rows: dict[str, dict[str, Array]]) -> list[float]:
-    """The weights of the log odds of the best share and of any, and a constant, for the probability to be right."""
-    own = [row for group, row in rows.items() if group in PEOPLE]
-    best, none, right = (np.concatenate([row[name] for row in own]) for name in ("best", "none", "right"))
-    weights = np.concatenate([np.full(len(row["right"]), 1 / len(row["right"])) for row in own])
-    table = np.stack([log_odds(best), log_odds(1 - none)], 1)
-    (of_share, of_any), constant = logistic.fit(table, right.astype(float), weights / weights.mean())
-    return [round(float(one), 4) for one in (of_share, of_any, constant)]
-
-
-def log_odds(chances: Array) -> Array:
-    odds: Array = np.log(np.maximum(chances, 1e-6) / np.maximum(1 - chances, 1e-6))
-    return odds
-
-
 def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, out: Path) -> None:
     halves: list[dict[str, Array]] = [{} for _ in range(PARTS)]
     state = {name: value.half().cpu().numpy() for name, value in reader.judge.state_dict().items()}
@@ -344,52 +327,28 @@ def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, 
         min(halves, key=lambda half: sum(one.nbytes for one in half.values()))[key] = state[key]
     for at, half in enumerate(halves):
         np.savez(out / f"weights.{at}.npz", **half)
-    about = {"none": reader.none.item(), "calibration": calibrate(rows), "settings": asdict(settings)}
+    about = {"none": reader.none.item(), "settings": asdict(settings)}
     (out / "reader.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     flat = {f"{group}.{name}": value for group, row in rows.items() for name, value in row.items()}
     np.savez(out / "held.npz", **flat)
 
 
-def load(folder: Path) -> tuple[dict[str, Array], dict[str, Any]]:
-    """The weights and what is known of them that `save` wrote."""
-    state = {name: one for at in range(PARTS) for name, one in np.load(folder / f"weights.{at}.npz").items()}
-    return state, json.loads((folder / "reader.json").read_text("utf-8"))
+def load(folder: Path) -> dict[str, Array]:
+    """The weights that `save` wrote."""
+    return {name: one for at in range(PARTS) for name, one in np.load(folder / f"weights.{at}.npz").items()}
 
 
-def export_model(folders: list[Path], base: Path, out: Path, read: int) -> None:
+def export_model(folders: list[Path], base: Path, out: Path) -> None:
     """Average the weights of runs, and write them as the product loads them."""
     import onnx
 
     from training.judge import export
 
-    states, about = zip(*map(load, folders), strict=True)
+    states = [load(folder) for folder in folders]
     state = {name: np.mean([one[name].astype(np.float32) for one in states], 0) for name in states[0]}
     made = export.build(state | {WORDS: read_exported(base)[WORDS]})
-    none = float(np.mean([one["none"] for one in about]))
-    calibration = np.mean([one["calibration"] for one in about], 0).round(4).tolist()
-    listwise = {"none": round(none, 4), "calibration": calibration, "read": read}
-    onnx.helper.set_model_props(made, {"listwise": json.dumps(listwise)})
     onnx.save(made, str(out))
-    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, {listwise}")
-    for folder in folders:
-        show_probabilities(np.load(folder / "held.npz"), calibration)
-
-
-def show_probabilities(held: Any, calibration: list[float]) -> None:
-    """What each probability as the least of an answer gives on held questions by people, to choose `READ_FROM`."""
-    of_share, of_any, constant = calibration
-    for group in [one for one in PEOPLE if f"{one}.best" in held]:
-        best, none, right, asked = (held[f"{group}.{name}"] for name in ("best", "none", "right", "asked"))
-        probability = 1 / (1 + np.exp(-of_share * log_odds(best) - of_any * log_odds(1 - none) - constant))
-        for least in np.arange(0.2, 0.75, 0.05):
-            kept = probability >= least
-            figures = [
-                (kept & asked & right).sum() / max(1, asked.sum()),
-                (kept & asked & ~right).sum() / max(1, asked.sum()),
-                (~asked & ~kept).sum() / max(1, (~asked).sum()),
-            ]
-            shown = " ".join(f"{one:.3f}" for one in figures)
-            print(f"  {group:14} {least:.2f} right, wrong, unanswerable refused: {shown}")
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 def main() -> None:
@@ -406,10 +365,9 @@ def main() -> None:
     exporting.add_argument("folders")
     for name in ("base", "out"):
         exporting.add_argument(name, type=Path)
-    exporting.add_argument("--read", type=int, default=8, help="Units that the product reads for a question.")
     given = parser.parse_args()
     if given.step == "export":
-        export_model([Path(one) for one in given.folders.split(",")], given.base, given.out, given.read)
+        export_model([Path(one) for one in given.folders.split(",")], given.base, given.out)
         return
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     given.out.mkdir(parents=True, exist_ok=True)

@@ -277,7 +277,6 @@ def _extract_answer(prepared: PreparedQuestion, stream: AnswerStream, answer_fro
             prepared.analyzer,
             answer_from=answer_from,
             rate=judge.rate_answers if judge else None,
-            listwise=judge.listwise if judge else None,
         )
         if found.sentences:
             break

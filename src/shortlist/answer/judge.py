@@ -6,15 +6,13 @@ onnxruntime cannot be imported, rules decide alone.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import threading
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
-from shortlist.answer.extractive.unit_choice import ListwiseChoice
 from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
@@ -51,12 +49,6 @@ class Judge:
     def rate_answers(self, question: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         """The probability that each text, in its context, answers the question."""
         return self._rate(ANSWER, question, texts)
-
-    @cached_property
-    def listwise(self) -> ListwiseChoice | None:
-        """How to choose among rated units, if the model was trained for that, as its file says."""
-        data = json.loads(self._session.metadata.get("listwise", "null"))
-        return ListwiseChoice(data["none"], tuple(data["calibration"]), data["read"]) if data else None
 
     def _rate(self, head: int, rated: str, texts: Sequence[tuple[str, str]]) -> list[float]:
         rows = [self._encode(head, rated, text, context) for text, context in texts]

@@ -18,7 +18,6 @@ from shortlist.index.text.analyzers import Analyzer
 if TYPE_CHECKING:
     from shortlist.results import Vectors
 
-MOST_LOG_ODDS = 8.0  # of the model that reads units
 LONGEST_TEXT = 100  # words of a unit, above which length no longer counts
 
 # How a question asks for something, and how a text says it.
@@ -81,27 +80,6 @@ UNIT_FEATURES = (
     *(f"{name}_{state}" for name in WANTED for state in ("said", "unsaid")),
     "verdict", "no_verdict", "amount", "no_amount",
 )  # fmt: skip
-JUDGE_FEATURES = ("judge", "judge_sure", "judge_behind", "judge_best")
-NONE_FEATURES = (
-    "constant", "best_covered", "best_near", "best_around", "best_relevance", "names_missing", "numbers_missing",
-    "symbols_missing", "is_kind", "nothing_fitting", "words", "is_yes_or_no", "has_symbol",
-    *(f"asks_{name}" for name in WANTED),
-)  # fmt: skip
-
-
-# The features of a question that are the best, or the least, of one of its units.
-BEST_OF_UNITS = {
-    "best_covered": "covered",
-    "best_near": "near",
-    "best_around": "around",
-    "best_relevance": "relevance",
-    "names_missing": "names_missing",
-    "numbers_missing": "numbers_missing",
-    "nothing_fitting": "nothing_fitting",
-    "words": "words",
-}
-# What the model that read the units adds to those.
-NONE_JUDGE_FEATURES = ("best_judge", "second_judge")
 
 
 def describe_units(question: Question, candidates: Sequence[AnswerCandidate], analyzer: Analyzer) -> Vectors:
@@ -154,48 +132,6 @@ def _describe_unit(
     amounts = [frozenset(analyzer.terms(words)) for words in _AMOUNT.findall(f"{one.text} ")] if counted else []
     has_amount = any(not counted.isdisjoint(words) for words in amounts)
     return row | {"amount": float(has_amount), "no_amount": float(bool(counted) and not has_amount)}
-
-
-def describe_question(question: Question, candidates: Sequence[AnswerCandidate], units: Vectors) -> Vectors:
-    """A row of `NONE_FEATURES`: what tells whether any unit answers, besides the units themselves."""
-    column = dict(zip(UNIT_FEATURES, units.T, strict=True))
-    passages = " ".join(f"{one.evidence.name} {one.evidence.context} {one.evidence.text}" for one in candidates)
-    row = {
-        "constant": 1.0,
-        **{name: _take_best(name, column[unit]) for name, unit in BEST_OF_UNITS.items()},
-        "symbols_missing": 1 - _share(question.symbols, passages) if question.symbols else 0.0,
-        "is_kind": float(bool(question.kind)),
-        "is_yes_or_no": float(bool(_YES_OR_NO.match(question.text))),
-        "has_symbol": float(bool(question.symbols)),
-        **{f"asks_{name}": float(bool(asked.search(question.text))) for name, (asked, _) in WANTED.items()},
-    }
-    return np.array([row[name] for name in NONE_FEATURES], np.float32)
-
-
-def update_question(about: Vectors, units: Vectors) -> Vectors:
-    """The row of a question for some of its units."""
-    about = about.copy()
-    for name, unit in BEST_OF_UNITS.items():
-        about[NONE_FEATURES.index(name)] = _take_best(name, units[:, UNIT_FEATURES.index(unit)])
-    return about
-
-
-def _take_best(name: str, column: Vectors) -> float:
-    return float(column.min() if name.endswith(("missing", "fitting")) else column.max())
-
-
-def describe_judged(chances: Sequence[float]) -> Vectors:
-    """A row of `JUDGE_FEATURES` for each probability of the model that read the units."""
-    logits = np.clip([math.log(max(one, 1e-9) / max(1 - one, 1e-9)) for one in chances], -MOST_LOG_ODDS, MOST_LOG_ODDS)
-    best = logits.max()
-    columns = [logits / 4, np.asarray(chances), (logits - best) / 4, logits == best]
-    return np.array(columns, np.float32).T
-
-
-def describe_best(judged: Vectors) -> Vectors:
-    """A row of `NONE_JUDGE_FEATURES`, from the rows of `describe_judged`."""
-    best = np.sort(judged[:, JUDGE_FEATURES.index("judge")])[::-1]
-    return best[[0, min(1, len(best) - 1)]]
 
 
 def _share(symbols: frozenset[str], text: str) -> float:
