@@ -83,7 +83,7 @@ def test_an_unanswerable_question_is_refused_with_the_reason(service: Service, v
 
 def test_content_of_a_hostile_document_is_text(service: Service, visit: Visitor) -> None:
     page = visit(service.url, PLACE)
-    turn = ask(page, "How much does the anchor weigh in tons?")
+    turn = ask(page, "How many tons does the anchor weigh?")
     expect(turn.locator(".answer")).to_contain_text(HOSTILE)
     cites = turn.locator(".answer .cite")
     label = "odd (1) ‹b›.txt"

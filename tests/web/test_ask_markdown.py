@@ -75,7 +75,7 @@ def test_blocks_of_a_passage_are_elements_with_the_cited_words_marked(page: Page
 
 
 def test_passages_of_other_sources_are_plain_text(page: Page) -> None:
-    turn = ask(page, "How much does the anchor weigh in tons?")
+    turn = ask(page, "How many tons does the anchor weigh?")
     turn.locator(".cite").first.click()
     text = panel(page).get_by_role("region", name="Passage")
     assert text.evaluate("one => one.localName") == "pre"

@@ -125,7 +125,8 @@ class Table:
             mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
             rate = RATE * (1 - 0.9 * step / STEPS)
             weights = weights - rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
-        return weights / scale
+        fitted: Array = weights / scale
+        return fitted
 
 
 def fit_first(lists: Sequence[UnitList]) -> Array:

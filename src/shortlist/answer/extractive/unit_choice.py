@@ -37,7 +37,7 @@ WEIGHTS = Path(__file__).with_name("unit_choice.json")
 
 @dataclass(frozen=True, slots=True)
 class ChoiceWeights:
-    """The weights of the features and of both parts of the sum, the score of *none*, and what makes a share probable."""
+    """The weights of the features and of both parts of the sum, the score of *none*, and the calibration."""
 
     first: Vectors
     of_model: float
