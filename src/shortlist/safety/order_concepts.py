@@ -70,8 +70,8 @@ def _languages() -> list[_Language]:
             patterns = {concept: f"{start}(?:{stems})" for concept, stems in words.items()}
             if "instead" in words:
                 tool, instead = f"(?-i:{_data()['any']['other_tool']})", f"{start}(?:{words['instead']})"
-                recommended = f"(?!`?(?:{words['recommended']}))" if "recommended" in words else ""
-                patterns["replaced"] = f"{instead}.{{0,30}}?{tool}|{tool}{recommended}.{{0,30}}?{instead}"
+                preferred = f"(?!`?(?:{words['preferred']}))" if "preferred" in words else ""
+                patterns["replaced"] = f"{instead}.{{0,30}}?{tool}|{tool}{preferred}.{{0,30}}?{instead}"
             languages.append(_Language(typical_words, code == "en", patterns))
     return languages
 
