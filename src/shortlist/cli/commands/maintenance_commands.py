@@ -88,7 +88,7 @@ def backup(out: Output, path: str) -> None:
 
 @command(examples=["shortlist restore shortlist.backup handbook"])
 @click.argument("path", metavar="PATH")
-@click.argument("names", nargs=-1, metavar="[CORPUS]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 def restore(out: Output, path: str, names: tuple[str, ...]) -> None:
     """Restore a backup, or only these corpora of it. Nothing that exists is replaced. Services may go on. Restore only
     what you have stored yourself."""
