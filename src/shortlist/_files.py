@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
@@ -77,6 +78,12 @@ def _replace(draft: Path, path: Path) -> None:
             if not left:
                 raise
             time.sleep(REPLACE_PAUSE)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stamp_of(*paths: Path) -> tuple[int, ...]:

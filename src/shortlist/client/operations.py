@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
+from shortlist._files import hash_file
 from shortlist.client.exchange import OnEvent, ServiceRequest, Steps, exchange
 from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusNotFound, InputError, ServiceError
@@ -267,7 +267,7 @@ def push(
             f"There are no files for {corpus!r}. To delete the corpus, do it on the machine of the service."
         )
     path = _path(corpus, "files")
-    hashes = [{"path": name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()} for name, file in files.items()]
+    hashes = [{"path": name, "sha256": hash_file(file)} for name, file in files.items()]
     compared = yield from exchange(ServiceRequest("POST", f"{path}/compare", {"files": hashes}, True, timeout))
     missing = _rebuild(lambda found: {name: files[name] for name in found["missing"]}, compared)
     extra = _rebuild(lambda found: list(found["extra"]), compared)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from shortlist._files import hash_file
 from shortlist._paths import data_dir, make_folder
 from shortlist._text import clean, count_of
 from shortlist.errors import InputError
@@ -111,7 +111,7 @@ class Uploads:
         folder = upload_folder(name)
         with self._lock:
             files = {path.relative_to(folder).as_posix(): path for path in _list_stored(folder)}
-            same = {safe for safe in given.keys() & files if _hash(files[safe]) == hashes[given[safe]]}
+            same = {safe for safe in given.keys() & files if hash_file(files[safe]) == hashes[given[safe]]}
         return [path for safe, path in given.items() if safe not in same], sorted(files.keys() - given)
 
     def delete_paths(self, name: str, paths: Iterable[str]) -> int:
@@ -155,11 +155,6 @@ class Uploads:
 
 def _list_stored(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and not file.is_symlink()]
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _make_taken(name: str) -> InputError:
