@@ -249,13 +249,13 @@ class Agents:
         scope[EXTEND](SECONDS if scope["method"] == "POST" else STREAM_SECONDS)
         managers = await scope["state"][self._key]()
         if isinstance(managers, Managers):
-            if scope["method"] == "POST" and user and session is None:
-                if len(self._list_sessions(user, busy=True)) >= self._most_of_user:
-                    detail = f"{self._most_of_user} of your sessions are answering requests. Try again later."
-                    await make_problem(scope, 429, detail, headers={"Retry-After": "1"})(scope, receive, send)
-                    return
-                send = self._note_session(user, send, managers, scope)
             if scope["method"] == "POST":
+                if user and session is None:
+                    if len(self._list_sessions(user, busy=True)) >= self._most_of_user:
+                        detail = f"{self._most_of_user} of your sessions are answering requests. Try again later."
+                        await make_problem(scope, 429, detail, headers={"Retry-After": "1"})(scope, receive, send)
+                        return
+                    send = self._note_session(user, send, managers, scope)
                 own = own or UserSession(user)
                 own.open_requests += 1
                 try:
