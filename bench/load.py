@@ -52,7 +52,7 @@ def _measure(folder: Path, workers: int) -> dict[str, Any]:
     with (folder / "log").open("w") as log:
         process = subprocess.Popen([*command, "--workers", str(workers)], cwd=folder, env=environment, stderr=log)
         try:
-            url = _address(folder / "log", process)
+            url = find_address(folder / "log", process)
             with httpx2.Client(base_url=url, timeout=60) as http:
                 return {route: _under_load(url, folder, http, process, path) for route, path in ROUTES.items()}
         finally:
@@ -156,7 +156,8 @@ def _write_queries(path: Path, entries: list[dict[str, str]]) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
+def find_address(log: Path, process: subprocess.Popen[bytes]) -> str:
+    """Wait until a service that writes this log has started, and return its address."""
     while process.poll() is None:
         found = re.search(
             r"Serving on (http://[\d.:]+\d).*startup complete", log.read_text(encoding="utf-8"), re.DOTALL

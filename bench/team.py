@@ -21,20 +21,19 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from bench import report
+from bench import load, report
 from shortlist.server.access.named_tokens import create_token, revoke_token
+from tests.server.access.issuer import KeyServer
 
 AUDIENCE = "https://search.example"
 GROUPS = ("hr", "legal", "board")  # that documents are hidden for; all users are in staff
@@ -48,32 +47,18 @@ UNKNOWN = "/v1/%2e%2e"
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 
 
-class Issuer:
-    """An identity provider: its discovery document, its keys, and the tokens that it signs."""
+class Issuer(KeyServer):
+    """An identity provider, and the tokens that it signs."""
 
     def __init__(self) -> None:
         from joserfc import jwk, jwt  # installed beside Authlib
 
         self._jwt = jwt
         self.key, self.other = (jwk.RSAKey.generate_key(2048, parameters={"kid": kid}) for kid in ("one", "other"))
-        issuer = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                about: Any = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"}
-                data = about if "openid" in self.path else {"keys": [issuer.key.as_dict(private=False)]}
-                body = json.dumps(data).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+    def key_set(self) -> dict[str, Any]:
+        return {"keys": [self.key.as_dict(private=False)]}
 
     def sign(self, user: str, groups: Any, *, key: Any = None, **claims: Any) -> str:
         payload = {"iss": self.url, "aud": AUDIENCE, "sub": user, "groups": groups, "exp": time.time() + 7200} | claims
@@ -187,18 +172,9 @@ async def _serve(folder: Path, issuer: Issuer) -> AsyncIterator[str]:
     command = [sys.executable, "-m", "shortlist", "serve", "--port", "0", "--settings", str(folder / "settings.yaml")]
     with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=folder, stderr=log) as process:
         try:
-            yield await _find_address(folder / "log", process)
+            yield await asyncio.to_thread(load.find_address, folder / "log", process)
         finally:
             process.send_signal(signal.SIGTERM)
-
-
-async def _find_address(log: Path, process: subprocess.Popen[bytes]) -> str:
-    while not (
-        "startup complete" in (text := log.read_text("utf-8")) and (found := re.search(r"http://[\d.:]+\d", text))
-    ):
-        assert process.poll() is None, text
-        await asyncio.sleep(0.1)
-    return found[0]
 
 
 async def _fill(found: Findings, http: Any, issuer: Issuer) -> None:

@@ -14,25 +14,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 AUDIENCE = "https://search.example"
 
 
-class Issuer:
-    """Serves its keys on this machine, and makes tokens."""
+class KeyServer:
+    """Serves the discovery document and the keys of an issuer on this machine."""
 
     def __init__(self) -> None:
-        self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
-        self.discovery: dict[str, str] = {}  # in place of what its discovery document says
-        self.can_answer = threading.Event()
-        self.can_answer.set()
-        self.requests: list[str] = []
-        self.rotate("first")
         issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.requests.append(self.path)
-                issuer.can_answer.wait(10)
-                about = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"} | issuer.discovery
-                data: Any = about if "openid" in self.path else issuer.key_set()
-                body = json.dumps(data).encode()
+                body = json.dumps(issuer.answer(self.path)).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -44,6 +34,34 @@ class Issuer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def answer(self, path: str) -> dict[str, Any]:
+        return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"} if "openid" in path else self.key_set()
+
+    def key_set(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Issuer(KeyServer):
+    """Makes tokens, and serves keys and what else a caller may have to deal with."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
+        self.discovery: dict[str, str] = {}  # in place of what its discovery document says
+        self.can_answer = threading.Event()
+        self.can_answer.set()
+        self.requests: list[str] = []
+        self.rotate("first")
+        super().__init__()
+
+    def answer(self, path: str) -> dict[str, Any]:
+        self.requests.append(path)
+        self.can_answer.wait(10)
+        return super().answer(path) | (self.discovery if "openid" in path else {})
 
     def rotate(self, id: str) -> None:
         """Sign with a new key from now on; the others are withdrawn."""
@@ -73,7 +91,3 @@ class Issuer:
         return jwt.encode(
             {key: value for key, value in payload.items() if value is not None}, key, "ES256", {"kid": id}
         )
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
