@@ -3,9 +3,9 @@
 `python -m training.judge.listwise train LISTS BASE OUT` starts from the weights of BASE, an exported model, and needs
 torch, numpy and onnx alone. LISTS is made by `training.judge.unit_lists`. Every unit gets a logit, and *none* one
 learned number; the loss is the cross-entropy of those that answer. Claims keep the logits of BASE. OUT gets the weights
-in 16 bits, in parts, and what was measured on held lists. The rate falls to zero at the last step, or when `--minutes`
-of training are over; `--stop` ends one process before that, and `--state` is a file from which the same command
-continues.
+in 16 bits, in parts, and the settings; what is measured on held lists is printed. The rate falls to zero at the last
+step, or when `--minutes` of training are over; `--stop` ends one process before that, and `--state` is a file from
+which the same command continues.
 
 `python -m training.judge.listwise export OUT BASE MODEL` writes the file that the product loads, in 8 bits. Several
 OUT, joined by commas, are averaged. `training.judge.reader` then fits what the product makes of its logits.
@@ -319,7 +319,7 @@ def find_least(row: dict[str, Array]) -> float:
     return float(np.nextafter(wrong[allowed], 1)) if len(wrong) > allowed else 0.0
 
 
-def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, out: Path) -> None:
+def save(reader: Reader, settings: Settings, out: Path) -> None:
     halves: list[dict[str, Array]] = [{} for _ in range(PARTS)]
     state = {name: value.half().cpu().numpy() for name, value in reader.judge.state_dict().items()}
     del state[WORDS]
@@ -329,8 +329,6 @@ def save(reader: Reader, rows: dict[str, dict[str, Array]], settings: Settings, 
         np.savez(out / f"weights.{at}.npz", **half)
     about = {"none": reader.none.item(), "settings": asdict(settings)}
     (out / "reader.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
-    flat = {f"{group}.{name}": value for group, row in rows.items() for name, value in row.items()}
-    np.savez(out / "held.npz", **flat)
 
 
 def load(folder: Path) -> dict[str, Array]:
@@ -382,7 +380,7 @@ def main() -> None:
         rows = evaluate(reader, lists, settings, read)
         print(f"{read} units of those that people wrote")
         show({name: row for name, row in rows.items() if read == settings.read or name == WRITTEN})
-    save(reader, rows, settings, given.out)
+    save(reader, settings, given.out)
 
 
 if __name__ == "__main__":

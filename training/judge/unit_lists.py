@@ -159,23 +159,24 @@ def ask_passages(folders: Sequence[Path]) -> list[UnitList]:
     corpus = Passages(folders)
     places = {_checksum(item.text): at for at, item in enumerate(corpus.items)}
     rng = random.Random(0)
-    lists: list[UnitList | None] = []
+    lists: list[UnitList] = []
     packages = {folder.name for folder in folders}
     with lzma.open(ASKED, "rt", encoding="utf-8") as file:
         asked = [row for row in map(json.loads, file) if row["package"] in packages and row["passage"] in places]
     for row in asked:
-        at, is_held = places[row["passage"]], zlib.crc32(row["package"].encode()) % HELD_OF == 0
+        at, is_held = places[row["passage"]], _checksum(row["package"]) % HELD_OF == 0
+        made: list[UnitList | None] = []
         for question, answering in [*row["q"], *((question, []) for question in row["none"])]:
             ranked = corpus.rank(question, [corpus.items[one] for one in corpus.find(question, at)])
             texts = [one.unit.text for one in ranked if _checksum(one.unit.text) in answering]
             if not answering:
-                lists.append(_list_of(question, ranked, (), "asked, without answer", rng, is_held))
+                made.append(_list_of(question, ranked, (), "asked, without answer", rng))
             if texts:
-                lists.append(_list_of(question, ranked, texts, "asked", rng, is_held))
+                made.append(_list_of(question, ranked, texts, "asked", rng))
             if texts and rng.random() < REMOVED:
-                left = [one for one in ranked if not any(_is_alike(one.unit.text, text) for text in texts)]
-                lists.append(_list_of(question, left, (), "asked, removed", rng, is_held))
-    return [one for one in lists if one]
+                made.append(_list_of(question, ranked, texts, "asked, removed", rng, is_removed=True))
+        lists += [one._replace(is_held=is_held) for one in made if one]
+    return lists
 
 
 def _list_of(
@@ -184,15 +185,18 @@ def _list_of(
     right: Sequence[str],
     source: str,
     rng: random.Random,
-    is_held: bool,
+    *,
+    is_removed: bool = False,
 ) -> UnitList | None:
-    """The list of candidates of which the texts `right` answer; others like them are left out."""
+    """The list of candidates of which the texts `right` answer, or that lacks those; others like them are left out."""
+    right_here = () if is_removed else right
     kept = [
-        one for one in candidates if one.unit.text in right or not any(_is_alike(one.unit.text, text) for text in right)
+        one
+        for one in candidates
+        if one.unit.text in right_here or not any(_is_alike(one.unit.text, text) for text in right)
     ]
-    places = [at for at, one in enumerate(kept) if one.unit.text in right]
-    made = sample_list(question, [text_for_judge(one) for one in kept], places, source, rng)
-    return made and made._replace(is_held=is_held)
+    places = [at for at, one in enumerate(kept) if one.unit.text in right_here]
+    return sample_list(question, [text_for_judge(one) for one in kept], places, source, rng)
 
 
 def _checksum(text: str) -> int:
@@ -210,16 +214,11 @@ def _make_list(corpus: Passages, at: int, made: Made, rng: random.Random) -> Uni
         made.key in f"{one.unit.context} {one.unit.text}" and made.unmatched.search(one.unit.text) for one in candidates
     ):
         return None
-    right: list[int] = []
-    if made.unit is not None:
-        alike = [at for at, one in enumerate(candidates) if _is_alike(one.unit.text, made.unit.text)]
-        right = [at for at in alike if candidates[at].unit.text == made.unit.text and not is_removed]
-        if not right and not is_removed:
-            return None
-        candidates = [one for at, one in enumerate(candidates) if at in right or at not in alike]
-        right = [at for at, one in enumerate(candidates) if right and one.unit.text == made.unit.text]
+    right = [made.unit.text] if made.unit else []
+    if right and not is_removed and not any(one.unit.text in right for one in candidates):
+        return None
     source = f"{made.form}, removed" if is_removed else made.form if made.unit else f"{made.form}, missing"
-    return sample_list(made.text, [text_for_judge(one) for one in candidates], right, source, rng)
+    return _list_of(made.text, candidates, right, source, rng, is_removed=is_removed)
 
 
 def _is_alike(one: str, other: str) -> bool:
