@@ -10,7 +10,7 @@ import lzma
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -193,7 +193,7 @@ def prepare(bench: Path, pairs: Path, parallel: Path, help_folder: Path, out: Pa
         for name in [name for name in prepared["sets"] if name.startswith(XQUAD) and name != f"{XQUAD}.en"]:
             prepared["sets"][f"{name}.en"] = prepared["sets"][name] | {"documents": english}
     prepared["hidden_with"] = HIDDEN_WITH
-    prepared["written"], prepared["chat"] = _needs(texts, asked)
+    prepared |= _needs(texts, asked)
     prepared["texts"] = texts.rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(lzma.compress(json.dumps(prepared, ensure_ascii=False).encode(), preset=4))
@@ -220,14 +220,21 @@ def _read_mcp(scope: Scope, texts: Texts) -> dict[str, Any]:
     }
 
 
-def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], list[int]]:
-    """Servers with their tools, the needs that each tool serves and those that none does; requests without any tool."""
+def _needs(texts: Texts, asked: list[set[str]]) -> dict[str, Any]:
+    """Servers with their tools, the needs that each tool serves and those that none does; requests without any tool.
+
+    `meant` are pairs of a need in another language and what it says in English.
+    """
 
     def add(needs: list[str]) -> list[int]:
         return [texts.add(need) for need in needs if not _is_asked(_words(need), asked)]
 
+    def meant(pairs: Iterable[tuple[str, str]]) -> list[list[int]]:
+        return [[texts.add(need), *english] for need, one in pairs if (english := add([one]))]
+
     servers = []
-    chat = add([row["text"] for row in rows(CHAT)])
+    requests = list(rows(CHAT))
+    chat = add([row["text"] for row in requests])
     others = {(row["server"], row["family"]): row["needs"] for row in rows(OTHER_NEEDS)}
     for row in (row for path in NEEDS for row in rows(path)):
         tools, numbers = [], {}
@@ -240,12 +247,20 @@ def _needs(texts: Texts, asked: list[set[str]]) -> tuple[list[dict[str, Any]], l
             numbers[tool["name"]] = tools[-1][0]
         if tools:
             needs = others.pop((row["server"], row["family"]), ())
-            spoken = [[texts.add(need), name and numbers[name]] for _, name, need in needs]
-            servers.append({"family": row["family"], "tools": tools, "none": add(row["none"]), "others": spoken})
+            servers.append(
+                {
+                    "family": row["family"],
+                    "tools": tools,
+                    "none": add(row["none"]),
+                    "others": [[texts.add(need), name and numbers[name]] for _, name, need, *_ in needs],
+                    "meant": meant((need, english) for _, _, need, *rest in needs for english in rest),
+                }
+            )
         else:
             chat += add(row["none"])
     assert not others, f"Needs of unknown servers: {others.keys()}"
-    return servers, chat
+    said = meant((row["text"], row["english"]) for row in requests if "english" in row)
+    return {"written": servers, "chat": chat, "meant": said}
 
 
 def _words(text: str) -> set[str]:

@@ -16,7 +16,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ class Settings:
     written: float = 0.6  # needs and tools that were written for training
     parallel: float = 0.25  # texts and their translations
     align: float = 5.0  # weight of a translation having the same vector
+    meant: float = 0.0  # share of steps with needs in other languages and what they say in English
+    transfer: float = 1.0  # weight of such a need choosing among tools, and none, as its English does
     distil: float = 1.0  # weight of the base model's word on documents
     passages: float = 0.8  # relative weight of passages with questions in many languages among documents
     questions: int = 128  # that no tool serves, beside each batch of tools
@@ -198,6 +200,7 @@ class Batch:
     role: int = 1  # of the documents
     translated: bool = False  # whether the documents say the same as the queries
     distilled: bool = False  # whether what the base model says of the documents counts
+    english: list[int] = field(default_factory=list)  # what each query says, if only this is to be learned
 
 
 class Sampler:
@@ -220,6 +223,7 @@ class Sampler:
         self.foreign = [*data.all["questions"], *(row[0] for row in self.pairs["medquad"][:2000])]
         self.unserved = [row[0] for name, one in self.judged.items() if name != "bfcl" for row in one["unserved"]]
         self.chat: list[int] = data.all["chat"]
+        self.said: list[list[int]] = data.all["meant"]
         hidden_kinds = {kind for name in left_out for kind in data.all["hidden_with"].get(name, ())}
         self.written = [one for one in data.all["written"] if one["family"] not in hidden_kinds]
         self.groups: dict[str, list[list[Any]]] = defaultdict(list)
@@ -235,11 +239,13 @@ class Sampler:
     def draw(self) -> Batch:
         settings = self.settings
         shares = (settings.judged, settings.weak, settings.documents, settings.written, settings.parallel)
-        kind = self.random.choices("jwdnp", shares)[0]
+        kind = self.random.choices("jwdnpm", (*shares, settings.meant))[0]
         if kind == "j":
             return self._judged()
         if kind == "n":
             return self._needs()
+        if kind == "m":
+            return self._meant()
         if kind == "p":
             return replace(self._paired("parallel", tools=False), role=self.random.randrange(2), translated=True)
         table, tools = (self.weak, True) if kind == "w" else (self.papers, False)
@@ -303,6 +309,17 @@ class Sampler:
         batch.foreign += [query for query, _ in foreign]
         batch.beside += [[place[number] for number in tools] for _, tools in foreign]
         return batch
+
+    def _meant(self) -> Batch:
+        """Needs in other languages, served or not, what they say in English, and the tools of their servers."""
+        pairs: list[list[int]] = self.random.sample(self.said, min(self.settings.batch // 8, len(self.said)))
+        documents: list[int] = []
+        for server in self.random.sample(self.written, len(self.written)):
+            if len(pairs) < self.settings.batch and server["meant"]:
+                pairs += self.random.sample(server["meant"], min(self.settings.needs, len(server["meant"])))
+                documents += [number for number, _ in server["tools"]]
+        queries, english = ([pair[at] for pair in pairs] for at in (0, 1))
+        return Batch(queries, list(dict.fromkeys(documents)), [], [], [], True, [], english=english)
 
     def _batch(self, rows: list[tuple[int, int, list[int], list[int]]], *, tools: bool) -> Batch:
         documents: dict[int, int] = {}
@@ -375,6 +392,18 @@ def loss_of(
     return total
 
 
+def transferred(queries: Tensor, english: Tensor, documents: Tensor, none: Tensor, settings: Settings) -> Tensor:
+    """How far needs in another language are from their English, and their choice of tools or none from its choice."""
+    english, none = english.detach(), none.detach()
+
+    def chosen(rows: Tensor) -> Tensor:
+        cosines = torch.cat([rows @ documents.T, none.expand(len(rows), 1)], dim=1)
+        return functional.log_softmax(cosines / settings.temperature, dim=1)
+
+    apart = functional.kl_div(chosen(queries), chosen(english), log_target=True, reduction="batchmean")
+    return settings.align * (1 - (queries * english).sum(1)).mean() + settings.transfer * apart
+
+
 def told(student: tuple[Tensor, Tensor], teacher: tuple[Tensor, Tensor], temperature: float) -> Tensor:
     """How far the student's likenesses in a batch are from the teacher's, whose cosines are all close to another."""
     loss = torch.zeros((), device=student[0].device)
@@ -414,11 +443,17 @@ def trained(
         for group in optimizer.param_groups:
             group["lr"] = settings.rate * share * group.get("times", 1)
         batch = sampler.draw()
-        asked = encode(encoder, data, batch.queries + batch.foreign, 0, settings.tokens, 2)
-        queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if batch.foreign else None
+        beside = batch.english or batch.foreign
+        asked = encode(encoder, data, batch.queries + beside, 0, settings.tokens, 2)
+        queries, foreign = asked[: len(batch.queries)], asked[len(batch.queries) :] if beside else None
         most = settings.tokens if batch.tools or batch.translated else settings.long_tokens
-        documents = encode(encoder, data, sampler.read(batch.documents), batch.role, most)
-        loss = loss_of(batch, queries, documents, foreign, none, settings)
+        with torch.set_grad_enabled(not batch.english):
+            documents = encode(encoder, data, sampler.read(batch.documents), batch.role, most)
+        if batch.english:
+            assert foreign is not None
+            loss = transferred(queries, foreign, documents, none, settings)
+        else:
+            loss = loss_of(batch, queries, documents, foreign, none, settings)
         if batch.translated:
             loss = loss + settings.align * (1 - (queries * documents[batch.positive]).sum(1)).mean()
         elif settings.distil and batch.distilled:
