@@ -31,7 +31,15 @@ from training import measure, model
 from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, Array, Judge, read_exported
 
 # How often a list of each source is drawn, relative to the others that are not made from structure.
-SHARES = {"asked": 0.30, "written": 0.30, "squad2": 0.22, "selqa": 0.08, "medquad": 0.04, "techdocs": 0.06}
+SHARES = {
+    "asked": 0.30,
+    "everyday": 0.15,
+    "written": 0.25,
+    "squad2": 0.20,
+    "selqa": 0.06,
+    "medquad": 0.03,
+    "techdocs": 0.05,
+}
 WRITTEN = "documentation"  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured
 MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared

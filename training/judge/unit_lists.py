@@ -3,8 +3,8 @@
 A list is a question, units of passages as `ask` reads them, and those that answer, or none. DOCS and HELD are folders
 of documentation, downloaded if they do not exist; lists of HELD are only for measuring. Most questions are made from
 the structure of DOCS (`unit_questions`). A third of them have no answer: the unit that answers was taken out of the
-passages, or a near miss is asked for. The rest are the written passages, SQuAD 2.0, SelQA, and medical questions and
-headings of PAIRS. Claims of CLAIMS and of the written passages keep the other head of the model as it is.
+passages, or a near miss is asked for. The rest are questions that people wrote about passages of DOCS and about
+everyday files, the written passages, SQuAD 2.0, SelQA, and medical questions and headings of PAIRS. Claims of CLAIMS and of the written passages keep the other head of the model as it is.
 
 OUT holds token numbers alone, so that a machine with an accelerator needs nothing else. It is the same for the same
 DOCS.
@@ -19,6 +19,7 @@ import lzma
 import math
 import random
 import re
+import tempfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +61,9 @@ ALIKE = 0.6  # of the words of two units, above which both may answer
 WORKERS = 2
 HELD_FOLD = 0  # of selqa_dev
 ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
-HELD_OF = 8  # one package of so many is held
+EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
+HELD_OF = 8  # one package or group of files of so many is held
+QUOTED = 0.9  # of the words of a quote are in a unit that answers
 WRITTEN = "documentation"  # the source of the questions that people wrote
 
 Row = tuple[str, str]  # a unit and its context, as the model reads them
@@ -169,14 +172,56 @@ def ask_passages(folders: Sequence[Path]) -> list[UnitList]:
         for question, answering in [*row["q"], *((question, []) for question in row["none"])]:
             ranked = corpus.rank(question, [corpus.items[one] for one in corpus.find(question, at)])
             texts = [one.unit.text for one in ranked if _checksum(one.unit.text) in answering]
-            if not answering:
-                made.append(_list_of(question, ranked, (), "asked, without answer", rng))
-            if texts:
-                made.append(_list_of(question, ranked, texts, "asked", rng))
-            if texts and rng.random() < REMOVED:
-                made.append(_list_of(question, ranked, texts, "asked, removed", rng, is_removed=True))
+            made += _lists_of(question, ranked, texts, "asked", rng, is_answered=bool(answering))
         lists += [one._replace(is_held=is_held) for one in made if one]
     return lists
+
+
+def ask_files() -> list[UnitList]:
+    """The lists of questions about everyday files; those of a group lie in one folder, and each finds passages of all."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            groups[row["group"]].append(row)
+    rng = random.Random(0)
+    lists: list[UnitList] = []
+    for group, files in groups.items():
+        with tempfile.TemporaryDirectory() as folder:
+            for row in files:
+                (Path(folder) / row["name"]).write_text(row["text"], "utf-8")
+            corpus = Passages([Path(folder)])
+        made: list[UnitList | None] = []
+        for row in files:
+            for question, quote in [*row["q"], *((question, "") for question in row["none"])]:
+                wanted = set(_WORD.findall(quote.lower()))
+                own = [at for at, item in enumerate(corpus.items) if wanted and _quotes(item.text, wanted)]
+                ranked = corpus.rank(question, [corpus.items[at] for at in corpus.find(question, *own[:1])])
+                texts = [one.unit.text for one in ranked if wanted and _quotes(one.unit.text, wanted)]
+                made += _lists_of(question, ranked, texts, "everyday", rng, is_answered=bool(wanted))
+        lists += [one._replace(is_held=_checksum(group) % HELD_OF == 0) for one in made if one]
+    return lists
+
+
+def _quotes(text: str, wanted: set[str]) -> bool:
+    return len(wanted.intersection(_WORD.findall(text.lower()))) >= QUOTED * len(wanted)
+
+
+def _lists_of(
+    question: str,
+    ranked: Sequence[AnswerCandidate],
+    texts: Sequence[str],
+    source: str,
+    rng: random.Random,
+    *,
+    is_answered: bool,
+) -> Iterator[UnitList | None]:
+    """The list of a question; if it has an answer, sometimes also one that lacks it."""
+    if not is_answered:
+        yield _list_of(question, ranked, (), f"{source}, without answer", rng)
+    elif texts:
+        yield _list_of(question, ranked, texts, source, rng)
+        if rng.random() < REMOVED:
+            yield _list_of(question, ranked, texts, f"{source}, removed", rng, is_removed=True)
 
 
 def _list_of(
@@ -353,6 +398,7 @@ def main() -> None:
         folders = sorted(given.docs.iterdir())
         for made in pool.map(ask_passages, [folders[at :: 2 * WORKERS] for at in range(2 * WORKERS)]):
             lists += made
+    lists += ask_files()
     examples = [
         *data._written(Path(__file__).with_name("written.jsonl.xz"), rng),
         *data._squad(given.squad2),
