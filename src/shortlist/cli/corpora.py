@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from shortlist._environment import LEARN, read_variable
 from shortlist._projects import find_in_project
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import Output
+from shortlist.documents import Changes
 from shortlist.errors import CorpusNotFound
 from shortlist.index import location
 from shortlist.index.corpus import Corpus
@@ -31,7 +33,7 @@ def find_learning() -> Learning:
 
 
 def open_corpora(out: Output, names: Iterable[str]) -> tuple[Corpus, ...]:
-    """Open corpora by name; one that was never built is built, with a progress bar."""
+    """Open corpora by name; one that was never built, or whose files changed, is built, with a progress bar."""
     learning = find_learning()
     corpora = []
     for name in names:
@@ -40,16 +42,29 @@ def open_corpora(out: Output, names: Iterable[str]) -> tuple[Corpus, ...]:
         if name in registry.BUILT_IN and Path(name).exists():
             out.note(f"shortlist: {name} is the built-in corpus. For the path of that name, write ./{name}")
         try:
-            name = resolve(name)
-            is_stored = location.find_corpus_file(name) is not None
-            with out.progress(f"building {name if is_stored else shorten_name(name)}") as progress:
-                corpus = opening.open_named(name, progress, learning=learning)
+            resolved = resolve(name)
+            is_stored = location.find_corpus_file(resolved) is not None
+            with (
+                out.progress(f"building {name}") as progress,
+                warnings.catch_warnings(record=True) as caught,
+            ):
+                warnings.simplefilter("always", UserWarning)
+                corpus = opening.open_named(resolved, progress, learning=learning)
         except CorpusNotFound:
-            raise make_not_found(name) from None
-        if not is_stored:
-            out.report_problems((*corpus.changes.failed, *corpus.changes.skipped_files))
+            raise make_not_found(resolved) from None
+        for warning in caught:
+            out.note(f"shortlist: {warning.message}")
+        changes = corpus.changes
+        if is_stored and (changes.added or changes.changed or changes.removed):
+            out.note(f"shortlist: {name} has changed: {_count(changes)}.")
+        out.report_problems((*changes.failed, *(() if is_stored else changes.skipped_files)))
         corpora.append(corpus)
     return tuple(corpora)
+
+
+def _count(changes: Changes) -> str:
+    counts = {"added": changes.added, "changed": changes.changed, "removed": changes.removed}
+    return ", ".join(f"{count:,} {verb}" for verb, count in counts.items() if count)
 
 
 def open_corpus(out: Output, name: str) -> Corpus:

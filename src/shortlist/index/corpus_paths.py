@@ -19,6 +19,7 @@ SEGMENTS = "segments"
 USAGE = "usage.db"
 GROUPS_USAGE = "usage-of-groups"  # the folder of the logs of use of callers with groups
 VECTORS = "vectors.db"
+FILES_MARK = "files.mark"  # the state of the files that a corpus was built from
 POINTER = "engine.json"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
 

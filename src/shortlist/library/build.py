@@ -17,6 +17,7 @@ from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.location import delete_corpus, find_corpus_file
 from shortlist.index.storage.usage_log import Learning
+from shortlist.library import freshness
 from shortlist.library.corpus_names import find_source, make_no_source
 from shortlist.protocols import ProgressOption, report_phase
 from shortlist.sources import OF_TOOLS, CorpusSource
@@ -57,7 +58,10 @@ def build(
     shows the progress in a terminal and in a notebook; `progress=False` turns it off, and a function is called with the
     number of documents so far, and their total if it is known. The other options are those of `create_corpus`.
     """
+    mark = ""
     if isinstance(source, str | Path) and (entry := find_source(source)):
+        if prune and path is None and name in (None, entry.name):
+            mark = freshness.take_mark(entry)
         source, name = entry.source(), name or entry.name
         if find_corpus_file(name, path) is None:
             embedder = entry.embedder if embedder is None else embedder
@@ -103,6 +107,7 @@ def build(
             if tools_model.has_old_model(corpus.config):
                 corpus.reindex("tools", progress=report)
             corpus.sync(documents, prune=prune, progress=report)
+            freshness.store_mark(corpus, mark)
         except BaseException:
             with contextlib.suppress(ShortlistError, OSError):
                 if is_new and corpus.is_empty and corpus.path is not None:  # created for a source that cannot be read

@@ -10,18 +10,18 @@ from typing import Any, NamedTuple, TypeGuard
 
 from shortlist._redact import redact, secrets_in_words
 from shortlist.client.addresses import is_service_address
-from shortlist.documents import Document
-from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, SourceError
+from shortlist.documents import Changes, Document
+from shortlist.errors import CorpusError, CorpusNotFound, InputError, RegistryDamaged, ShortlistError, SourceError
 from shortlist.index import corpus as index_corpus
 from shortlist.index.corpus import Corpus, create_corpus
-from shortlist.index.corpus_paths import full_name, stored_corpora
+from shortlist.index.corpus_paths import OF_A_PATH, full_name, stored_corpora
 from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
 from shortlist.index.location import find_corpus_file
 from shortlist.index.storage.usage_log import Learning
-from shortlist.library import registry
+from shortlist.library import freshness, registry
 from shortlist.library.corpus_names import find_source, make_not_found, resolve
 from shortlist.protocols import ProgressOption
 from shortlist.safety.principals import ANY, current_principal
@@ -143,8 +143,9 @@ def open_named(
 ) -> Corpus:
     """Open a corpus by name or path, and cache it until its file is replaced; it learns for the caller alone.
 
-    A known corpus that was not built yet, or not completely, is built now if `can_build`. Paths of files, and the
-    address of a corpus behind a service, are opened for a caller on this machine only: requests must not choose them.
+    A known corpus that was not built yet, or not completely, is built now if `can_build`, and so is that of a path with
+    files that have changed. Paths of files, and the address of a corpus behind a service, are opened for a caller on
+    this machine only: requests must not choose them.
     """
     name = resolve(name) if can_build else name
     if isinstance(name, str) and is_service_address(name):
@@ -157,13 +158,28 @@ def open_named(
     if key is None:
         if not can_build and isinstance(name, str) and registry.find(name):
             raise describe_unbuilt(name)
-        return _build_on_first_use(name, progress, learning)
+        return _build_now(name, progress, learning)
     corpus = _open.pop(key, None)
     if corpus is None:
         corpus = index_corpus.open_corpus(full_name(name) if isinstance(name, str) else name, learning=learning)
         if can_build and corpus.is_empty and isinstance(name, str) and registry.find(name):
-            corpus = _build_on_first_use(name, progress, learning)
+            return _cache(key, _build_now(name, progress, learning))
+    corpus.changes = Changes()  # not those of an earlier call
+    if can_build and isinstance(name, str) and name.startswith(OF_A_PATH):
+        corpus = _follow_files(name, corpus, progress)
     return _cache(key, corpus)
+
+
+def _follow_files(name: str, corpus: Corpus, progress: ProgressOption) -> Corpus:
+    """The corpus of a path with what its files contain now or, if they cannot be read, as it is."""
+    entry = registry.find(name)
+    try:
+        if entry and freshness.have_changed(entry, corpus):
+            return _build_now(name, progress, corpus.learning)
+    except (ShortlistError, OSError) as error:
+        warning = f"{name} has changed, and what was read before is searched: {error}"
+        warnings.warn(warning, UserWarning, stacklevel=4)
+    return corpus
 
 
 def _open_address(url: str, *, can_open: bool) -> Corpus:
@@ -185,7 +201,7 @@ def describe_unbuilt(name: str) -> SourceError:
     return SourceError(f"The corpus {name!r} was never built, or is empty. Run: shortlist build {name}")
 
 
-def _build_on_first_use(name: str | Path, progress: ProgressOption, learning: Learning) -> Corpus:
+def _build_now(name: str | Path, progress: ProgressOption, learning: Learning) -> Corpus:
     if isinstance(name, str) and registry.find(name):
         from shortlist.library.build import build  # noqa: PLC0415  # slow to load, with the readers of all sources
 

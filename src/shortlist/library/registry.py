@@ -117,14 +117,12 @@ def registered() -> dict[str, Registration]:
 
 def find(name: str) -> Registration | None:
     """The registration of a name, also for built-in names, docs:PATH, tools:PATH and skills:PATH."""
-    entry = registered().get(name)
-    if entry is None and name in BUILT_IN:
-        entry = Registration(name, name)
     for prefix, kind in KIND_OF_A_PATH.items():
         if name.startswith(prefix) and name != prefix:
             full = full_name(name)
-            entry = Registration(full, kind, (full.removeprefix(prefix),))
-    return entry
+            return Registration(full, kind, (full.removeprefix(prefix),))
+    entry = registered().get(name)
+    return Registration(name, name) if entry is None and name in BUILT_IN else entry
 
 
 def names() -> list[str]:

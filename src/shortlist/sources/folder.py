@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -11,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,20 @@ def list_files(root: Path) -> Iterator[File | Skipped]:
             yield path
         else:
             yield File(path, path.relative_to(real).as_posix(), str(path.resolve() if path.is_symlink() else path))
+
+
+def fingerprint(root: Path, most: int) -> str:
+    """A value that differs when a file of `list_files` was added, changed or removed; empty if there are too many."""
+    digest = blake2b(digest_size=16)
+    for count, file in enumerate(list_files(root)):
+        if count == most:
+            return ""
+        state: tuple[int, ...] = ()
+        with contextlib.suppress(OSError):
+            status = os.stat(file.source)
+            state = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        digest.update(repr((file.id, state)).encode())
+    return digest.hexdigest()
 
 
 def _make_filter(pattern: str | None, exclude: str | None) -> Callable[[str], bool]:

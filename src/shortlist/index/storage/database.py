@@ -24,7 +24,7 @@ from shortlist._paths import describe_os_error, make_folder
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusError, CorpusMismatch, CorpusNotFound
 from shortlist.index import foreign
 from shortlist.index.config import Config
-from shortlist.index.corpus_paths import DATABASE, GROUPS_USAGE, SEGMENTS, USAGE, VECTORS
+from shortlist.index.corpus_paths import DATABASE, FILES_MARK, GROUPS_USAGE, SEGMENTS, USAGE, VECTORS
 from shortlist.index.storage import foreign_rows
 from shortlist.index.storage import segment as segments
 from shortlist.index.storage.segment import Segment
@@ -119,7 +119,7 @@ class Store:
     @classmethod
     def delete(cls, folder: Path) -> None:
         """Delete a store: moved away at once, so that no one finds half of it, then removed."""
-        known = {SEGMENTS, GROUPS_USAGE, *_files(DATABASE), *_files(VECTORS), *_files(USAGE)}
+        known = {SEGMENTS, GROUPS_USAGE, FILES_MARK, *_files(DATABASE), *_files(VECTORS), *_files(USAGE)}
         foreign.check_segments(folder)
         others = {path.name for path in folder.iterdir()} - known
         others |= {name for name in _list_segments(folder) if not foreign.is_segment_file(name)}
@@ -145,8 +145,8 @@ class Store:
 
     @classmethod
     def delete_rest(cls, folder: Path) -> None:
-        """Delete the cached vectors and the log of a folder without a database, and the folder if it is empty then."""
-        for name in (*_files(VECTORS), *_files(USAGE)):
+        """Delete what is beside the database of a folder that has none, and the folder if it is empty then."""
+        for name in (FILES_MARK, *_files(VECTORS), *_files(USAGE)):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / GROUPS_USAGE, ignore_errors=True)
         with contextlib.suppress(OSError):
