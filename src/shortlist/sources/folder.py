@@ -74,7 +74,12 @@ def list_files(root: Path) -> Iterator[File | Skipped]:
         if isinstance(path, Skipped):
             yield path
         else:
-            yield File(path, path.relative_to(real).as_posix(), str(path.resolve() if path.is_symlink() else path))
+            yield File(path, _path_below(real, path), str(path.resolve() if path.is_symlink() else path))
+
+
+def _path_below(folder: Path, path: Path) -> str:
+    """As `path.relative_to(folder).as_posix()`, which takes ten times as long."""
+    return str(path)[len(os.path.join(folder, "")) :].replace(os.sep, "/")
 
 
 def fingerprint(root: Path, most: int) -> str:
@@ -144,9 +149,7 @@ def walk(root: Path) -> Iterator[Path | Skipped]:
 
     def is_ignored(path: Path, is_folder: bool, rules: list[tuple[Path, GitIgnoreSpec]]) -> bool:
         """Whether the nearest .gitignore file with a matching rule ignores the path."""
-        verdicts = (
-            spec.check_file(path.relative_to(base).as_posix() + "/" * is_folder).include for base, spec in rules[::-1]
-        )
+        verdicts = (spec.check_file(_path_below(base, path) + "/" * is_folder).include for base, spec in rules[::-1])
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
     def check(path: Path, entry: os.DirEntry[str]) -> bool:
