@@ -121,11 +121,11 @@ def _edit_agent_config(key: str) -> Callable[[Path], Iterable[Any]]:
     """Add an entry, change it, and remove it again."""
 
     def edit(path: Path) -> Iterable[Any]:
-        from shortlist.install.agent_config import AgentConfig
+        from shortlist.install.agent_config import AgentConfig, is_ours
 
         config = AgentConfig(path, key)
         for name in [name for name in config.servers if isinstance(name, str)][:2]:
-            config.is_ours(name)
+            is_ours(config.servers[name])
             config.drop(name)
         config.put(["shortlist"], {"command": "shortlist", "args": ["mcp"]})
         config.put(["shortlist", "env"], {"A": "b"})

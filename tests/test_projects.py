@@ -10,6 +10,7 @@ from shortlist._projects import (
     find_in_project,
     folder_name,
     is_of_another_project,
+    main_worktree,
     project_folders,
     project_index,
     project_root,
@@ -33,6 +34,26 @@ def test_the_folders_of_a_project_end_at_the_root_of_its_repository(
     assert project_root() == project
     monkeypatch.chdir(project.parent)
     assert project_folders() == [project.parent]
+
+
+def test_a_linked_working_tree_has_the_main_one_if_the_repository_knows_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main_worktree() is None
+    about = project / ".git" / "worktrees" / "new"
+    linked = project.parent / "new"
+    for folder in (about, linked):
+        folder.mkdir(parents=True)
+    (linked / ".git").write_text(f"gitdir: {about}\n")
+    monkeypatch.chdir(linked)
+    assert main_worktree() is None
+    (about / "gitdir").write_text(f"{linked / '.git'}\n")
+    assert main_worktree() == project
+    (linked / ".git").write_text("gitdir: ../shop/.git/worktrees/new\n")
+    (about / "gitdir").write_text("../../../../new/.git\n")
+    assert main_worktree() == project
+    (about / "gitdir").write_text(f"{project / '.git'}\n")  # that of another
+    assert main_worktree() is None
 
 
 def test_the_nearest_file_of_a_name_is_found(project: Path) -> None:

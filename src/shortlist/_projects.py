@@ -25,6 +25,18 @@ def project_root() -> Path:
     return project_folders()[-1]
 
 
+def main_worktree() -> Path | None:
+    """The main working tree of the repository, if the current folder is in a linked one that the repository knows."""
+    link = project_root() / ".git"
+    try:
+        about = (link.parent / link.read_text().removeprefix("gitdir:").strip()).resolve()
+        is_linked = about.parts[-3:-1] == (".git", "worktrees")
+        is_known = is_linked and (about / (about / "gitdir").read_text().strip()).resolve() == link.resolve()
+    except (OSError, ValueError):
+        return None
+    return about.parents[2] if is_known else None
+
+
 def find_in_project(name: str) -> Path:
     """The nearest file of that name, from the current folder to the root of the project; without one, the name."""
     if Path(name).exists():

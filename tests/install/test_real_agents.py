@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from shortlist._paths import config_dir
 from shortlist.cli import OK, run
 from shortlist.mcp.prompt_hints import INTRODUCTION
 from tests.install.scripted_model import run_model
@@ -103,6 +105,19 @@ def test_claude_code_and_codex_know_the_keys_that_make_them_show_our_tools(machi
     codex.write_text(codex.read_text().replace("required = true", 'required = "yes"'))
     assert "No MCP server named" in machine("claude", "mcp", "get", "shortlist")  # it checks the type
     assert "mcp_servers.shortlist.required" in machine("codex", "mcp", "list")
+
+
+def test_servers_that_claude_code_has_for_one_folder_move_and_come_back(machine: Machine) -> None:
+    machine.install(CLIENTS["claude-code"].package)
+    machine("claude", "mcp", "add", "here", "--", "not-a-program")
+    file = machine.home / ".claude.json"
+    before = file.read_bytes()
+    assert run(["install", "--agent", "claude-code", "--only"]) == OK
+    assert "here" not in machine("claude", "mcp", "list")
+    assert "not-a-program" in (config_dir() / "mcp.json").read_text()
+    assert run(["uninstall", "--agent", "claude-code"]) == OK
+    assert "here: not-a-program" in machine("claude", "mcp", "list")
+    assert json.loads(file.read_bytes())["projects"] == json.loads(before)["projects"]
 
 
 def ask_claude(machine: Machine, address: str, prompt: str) -> None:

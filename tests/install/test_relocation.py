@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from shortlist._paths import data_dir
+from shortlist.install import originals
 from shortlist.install.agents import AGENTS, Places
 from shortlist.install.plans import plan_install, plan_uninstall
 from shortlist.install.relocation import Relocation
@@ -48,7 +49,7 @@ class TestOnly:
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["cursor"], "user", places, relocation=moves)
         assert plan.moved == ["git", "keyed", "local", "sso"]
-        assert plan.sign_in == ["sso"]
+        assert plan.sign_in == ["shortlist mcp login sso"]
         assert plan.left.keys() == {"asks", "unset", "off"}
         assert "'input:key'" in plan.left["asks"]
         assert "NOT_SET" in plan.left["unset"]
@@ -75,14 +76,51 @@ class TestOnly:
         assert json.loads(file.read_text()) == {"mcpServers": servers}
         assert self.behind(own) == {}
 
-    def test_servers_that_claude_code_has_for_one_folder_are_named_and_stay(self, own: Path, places: Places) -> None:
-        local = {"projects": {"/work/a": {"mcpServers": {"git": {"command": "x"}}}, "/work/b": {"history": []}}}
-        text = json.dumps({"mcpServers": {"git": {"command": "y"}}} | local)
-        write(places.home / ".claude.json", text)
-        plan = plan_install(AGENTS["claude-code"], "user", places, relocation=self.moves(own, places))
-        assert plan.moved == ["git"]
-        assert plan.left == {"git": "Claude Code has it for /work/a only"}
-        assert json.loads(change_of(plan).after or "")["projects"] == local["projects"]
+    def test_servers_that_claude_code_has_for_one_folder_move_for_that_folder(self, own: Path, places: Places) -> None:
+        team = {"type": "http", "url": "https://a.example/mcp"}
+        off = {"mcpServers": {"git": {"command": "z"}, "off": {"command": "x"}}, "disabledMcpServers": ["off"]}
+        folders = {"/work/a b": {"history": [1], "mcpServers": {"git": {"command": "x"}, "team": team}}, "/work/b": off}
+        text = json.dumps({"mcpServers": {"git": {"command": "y"}}, "projects": folders | {"/work/c": {"history": []}}})
+        file = write(places.home / ".claude.json", text)
+        moves = self.moves(own, places)
+        plan = plan_install(AGENTS["claude-code"], "user", places, relocation=moves)
+        assert plan.moved == ["git", "git (/work/a b)", "team (/work/a b)", "git (/work/b)"]
+        assert plan.left == {"off (/work/b)": "it is disabled"}
+        assert plan.sign_in == ["cd '/work/a b' && shortlist mcp login team"]
+        for change in [*moves.changes(), change_of(plan)]:
+            originals.write(change)
+        left = json.loads(file.read_text())
+        assert list(left["mcpServers"]) == ["shortlist"]
+        assert left["projects"]["/work/a b"] == {"history": [1], "mcpServers": {}}
+        assert self.behind(own) == {"git": {"command": "y"}}
+        assert json.loads((own / "mcp.json").read_text())["projects"] == {
+            "/work/a b": {"mcpServers": {"git": {"command": "x"}, "team": {"url": team["url"]}}},
+            "/work/b": {"mcpServers": {"git": {"command": "z"}}},
+        }
+        back = self.moves(own, places)
+        plan = plan_uninstall(AGENTS["claude-code"], "user", places, relocation=back)
+        assert plan.moved == ["git", "git (/work/a b)", "team (/work/a b)", "git (/work/b)"]
+        for change in [change_of(plan), *back.changes()]:
+            originals.write(originals.give_back(change))
+        assert file.read_text() == text
+        assert not own.exists()
+
+    def test_a_server_of_one_folder_comes_back_beside_what_changed_there(self, own: Path, places: Places) -> None:
+        servers = {"a": {"command": "x"}, "b": {"command": "y"}}
+        file = write(places.home / ".claude.json", json.dumps({"projects": {"/work/a": {"mcpServers": servers}}}))
+        moves = self.moves(own, places)
+        plan = plan_install(AGENTS["claude-code"], "user", places, relocation=moves)
+        for change in [*moves.changes(), change_of(plan)]:
+            change.apply()
+        file.write_text(json.dumps({"projects": {"/work/a": {"mcpServers": {"b": {"command": "new"}}}}}))
+        back = self.moves(own, places)
+        plan = plan_uninstall(AGENTS["claude-code"], "user", places, relocation=back)
+        assert plan.moved == ["a (/work/a)"]
+        change_of(plan).apply()
+        assert json.loads(file.read_text())["projects"]["/work/a"]["mcpServers"] == {
+            "b": {"command": "new"},
+            "a": {"command": "x"},
+        }
 
     def test_only_the_owner_can_read_a_moved_secret(self, own: Path, places: Places) -> None:
         before = write(own / "mcp.json", json.dumps({"mcpServers": {"old": {"command": "x"}}}))

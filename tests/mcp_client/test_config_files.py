@@ -188,3 +188,50 @@ def test_what_would_run_is_shown_for_approval_however_it_is_written(home: Path) 
         ("", [], "https://evil.example"),
         ("evil", [], ""),
     ]
+
+
+def test_servers_for_one_folder_are_read_there_and_go_before_those_for_all(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = home / "project"
+    local = {"a": {"command": "local", "args": ["${workspaceFolder}"]}, "b": {"command": "x"}, "off": {"command": "x"}}
+    folders = {
+        str(project): {"mcpServers": local, "disabledMcpServers": ["off"]},
+        "/elsewhere": {"mcpServers": {"c": {"command": "x"}}},
+        str(home): {"history": []},
+    }
+    file = home / ".claude.json"
+    file.write_text(json.dumps({"projects": folders}))
+    assert read().keys() == {"a", "b"}
+    file.write_text(json.dumps({"mcpServers": {"a": {"command": "all"}, "d": {"command": "x"}}, "projects": folders}))
+    found = read()
+    assert found.keys() == {"a", "b", "d"}
+    servers = [found[name] for name in ("a", "d")]
+    assert [(one.command, one.args, one.project) for one in servers if isinstance(one, ServerConfig)] == [
+        ("local", (str(project),), project),
+        ("x", (), None),
+    ]
+    monkeypatch.chdir(home)
+    assert read().keys() == {"a", "d"}
+
+
+def test_a_server_for_one_folder_may_be_a_module_there(home: Path) -> None:
+    project = home / "project"
+    command, code = by_hand()["command"], by_hand()["args"][1]
+    (project / "small.py").write_text(code)
+    servers = {"small": {"command": command, "args": ["-m", "small"]}}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
+    assert [type(item) for item in CorpusSource.from_mcp()] == [Problem]
+    (home / ".claude.json").write_text(json.dumps({"projects": {str(project): {"mcpServers": servers}}}))
+    assert [item.id for item in CorpusSource.from_mcp()] == ["small/lone"]
+
+
+def test_a_file_of_a_project_names_no_servers_for_folders(home: Path) -> None:
+    project = home / "project"
+    folders = {str(project): {"mcpServers": {"evil": {"command": "x"}}}}
+    file = project / ".mcp.json"
+    file.write_text(json.dumps({"projects": folders}))
+    assert read() == {}
+    file.write_text(json.dumps({"mcpServers": {}, "projects": folders}))
+    trust(file, file.read_bytes())
+    assert read() == {}

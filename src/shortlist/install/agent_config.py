@@ -23,7 +23,7 @@ from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._redact import Secret, redact, secrets_in_url, secrets_in_words
 from shortlist.errors import InputError, SourceError
 from shortlist.install import json_text, toml_text, yaml_text
-from shortlist.mcp_client.server_entries import command_line
+from shortlist.mcp_client.server_entries import command_line, list_local
 from shortlist.safety.untrusted_files import LARGEST_DATA, read_regular_file
 
 NAME = "shortlist"
@@ -111,35 +111,37 @@ class AgentConfig:
 
     @property
     def servers(self) -> Data:
-        found: Data = self._data.get(self._key, {})
-        return found
+        return self.servers_in(None)
 
-    def list_local(self) -> Iterator[tuple[str, str]]:
-        """The names of servers that Claude Code has for one folder only, each with the folder."""
-        projects = self._data.get("projects")
-        for folder, about in projects.items() if isinstance(projects, Mapping) else ():
-            servers = about.get(self._key) if isinstance(about, Mapping) else None
-            yield from ((name, folder) for name in (servers if isinstance(servers, Mapping) else ()))
+    def servers_in(self, folder: str | None) -> Data:
+        """The servers for one folder only, which Claude Code has and our own file; None: those for all folders."""
+        found: Any = self._data
+        for key in self._place(folder):
+            found = found.get(key, {}) if isinstance(found, Mapping) else {}
+        return found if isinstance(found, dict) else {}
 
-    def is_ours(self, name: str) -> bool:
-        """Whether a server is `shortlist`, wherever it is installed and whatever runs it."""
-        words = command_line(self.servers[name])
-        return any(isinstance(word, str) and PureWindowsPath(word).stem == NAME for word in words)
+    def list_folders(self) -> dict[str | None, list[Any]]:
+        """None and the folders that have servers of their own, with the names of those that are turned off there."""
+        return {None: [], **{folder: off for folder, _, off in list_local(self._data, self._key)}}
 
     def check_ours(self, name: str) -> None:
-        if not self.is_ours(name):
+        if not is_ours(self.servers[name]):
             raise InputError(f"The server {name!r} in {self.path} does not start shortlist. Choose another --name.")
 
-    def put(self, path: Sequence[str], value: Any) -> None:
-        self._edit(self._form.put, [self._key, *path], value)
-        inside = self._data.setdefault(self._key, {})
+    def put(self, path: Sequence[str], value: Any, folder: str | None = None) -> None:
+        path = [*self._place(folder), *path]
+        self._edit(self._form.put, path, value)
+        inside = self._data
         for key in path[:-1]:
             inside = inside.setdefault(key, {})
         inside[path[-1]] = deepcopy(value)
 
-    def drop(self, name: str) -> None:
-        self._edit(self._form.drop, [self._key, name])
-        del self.servers[name]
+    def drop(self, name: str, folder: str | None = None) -> None:
+        self._edit(self._form.drop, [*self._place(folder), name])
+        del self.servers_in(folder)[name]
+
+    def _place(self, folder: str | None) -> list[str]:
+        return [self._key] if folder is None else ["projects", folder, self._key]
 
     def _edit(self, change: Callable[..., str], *arguments: Any) -> None:
         try:
@@ -172,6 +174,11 @@ class AgentConfig:
 
     def _make_error(self, reason: str) -> SourceError:
         return UnsafeChange(f"{self.path} cannot be changed safely: {reason}. Nothing was changed; edit it by hand.")
+
+
+def is_ours(entry: Any) -> bool:
+    """Whether an entry starts `shortlist`, wherever it is installed and whatever runs it."""
+    return any(isinstance(word, str) and PureWindowsPath(word).stem == NAME for word in command_line(entry))
 
 
 def find_secrets(data: Mapping[str, Any], *, within: bool = False) -> Iterator[Secret]:

@@ -14,10 +14,10 @@ from typing import Any
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError
 from shortlist.install import json_text
-from shortlist.install.agent_config import NAME, AgentConfig, Data, FileChange, UnsafeChange
+from shortlist.install.agent_config import NAME, AgentConfig, Data, FileChange, UnsafeChange, is_ours
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
 from shortlist.install.hooks import HookPlan
-from shortlist.install.relocation import Relocation
+from shortlist.install.relocation import DISABLED, Relocation
 from shortlist.mcp_client.server_entries import is_server
 
 # Agents pass few variables on to the servers that they start.
@@ -29,8 +29,8 @@ UVX_CACHE = re.compile(r"(?:archive|environments)-v\d+")  # where it makes envir
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to do for one agent: the action (added, updated, removed, unchanged, absent or manual), the change of its
-    file, the servers that move out of it or back, those that cannot move, with the reason, and those of the moved ones
-    that may need a sign-in.
+    file, the servers that move out of it or back, those that cannot move, with the reason, and the commands for those
+    of the moved ones that may need a sign-in. The name of a server for one folder is followed by that folder.
 
     An agent without a file gets a snippet for the user to paste instead of a change.
     """
@@ -93,29 +93,38 @@ def plan_install(
                 action = "updated"
         else:
             file.put([name], entry)
-        servers = dict(file.servers)
-        moved, left = _move_others(agent, file, relocation) if relocation else ([], {})
+        moved, left, sign_in = _move_others(agent, file, relocation) if relocation else ([], {}, [])
         if moved and relocation and agent.variables and relocation.variables:
             file.put([name, agent.variables], relocation.variables)
         action = "updated" if moved and action == "unchanged" else action
-        found = [relocation.find_sign_in(other, servers[other]) for other in moved] if relocation else []
-        return Plan(agent, scope, action, file.change(), moved, left, [own for own in found if own])
+        return Plan(agent, scope, action, file.change(), moved, left, sign_in)
     except UnsafeChange as error:
         raise UnsafeChange(f"{error} This is the entry:\n\n{file.render(name, entry)}") from None
 
 
-def _move_others(agent: Agent, file: AgentConfig, relocation: Relocation) -> tuple[list[str], dict[str, str]]:
-    """Move the other servers of an agent behind ours: those that are moved, and the others with the reason."""
-    moved, left = [], {}
-    for name in [name for name, entry in file.servers.items() if is_server(entry) and not file.is_ours(name)]:
-        if reason := relocation.move(agent, file.path, name, file.servers[name]):
-            left[name] = reason
-        else:
-            file.drop(name)
-            moved.append(name)
-    for name, folder in file.list_local():
-        left[name if name not in left else f"{name} ({folder})"] = f"{agent.title} has it for {folder} only"
-    return moved, left
+def _move_others(
+    agent: Agent, file: AgentConfig, relocation: Relocation
+) -> tuple[list[str], dict[str, str], list[str]]:
+    """Move the other servers of an agent behind ours: those that are moved, the others with the reason, and commands
+    for the sign-in that the moved ones may need."""
+    moved, left, sign_in = [], {}, []
+    for folder, off in file.list_folders().items():
+        for name, entry in list(file.servers_in(folder).items()):
+            if not is_server(entry) or is_ours(entry):
+                continue
+            if reason := DISABLED if name in off else relocation.move(agent, file.path, name, entry, folder):
+                left[_label(name, folder)] = reason
+                continue
+            file.drop(name, folder)
+            moved.append(_label(name, folder))
+            if own := relocation.find_sign_in(name, entry, folder):
+                inside = f"cd {shlex.quote(folder)} && " if folder else ""
+                sign_in.append(f"{inside}shortlist mcp login {shlex.quote(own)}")
+    return moved, left, sign_in
+
+
+def _label(name: str, folder: str | None) -> str:
+    return name if folder is None else f"{name} ({folder})"
 
 
 def plan_uninstall(
@@ -132,9 +141,11 @@ def plan_uninstall(
         file.check_ours(name)
         file.drop(name)
         action = "removed"
-    moved = [other for other in restored if other not in file.servers]
-    for other in moved:
-        file.put([other], restored[other])
+    moved = []
+    for folder, servers in restored.items():
+        for other in [name for name in servers if name not in file.servers_in(folder)]:
+            file.put([other], servers[other], folder)
+            moved.append(_label(other, folder))
     return Plan(agent, scope, action, file.change(), moved)
 
 

@@ -19,6 +19,7 @@ READ = {"command", "args", "env", "cwd", "url", "headers", "oauth", *ALLOW, *DEN
 READ |= {key for keys in TIME_LIMIT_KEYS.values() for key in keys}
 OMITTED = {"alwaysAllow", "alwaysLoad", "autoApprove", "bundled", "description", "disabled", "display_name", "enabled"}
 OMITTED |= {"gallery", "name", "required", "role", "source", "timeout", "trust", "type", "version"}
+DISABLED = "it is disabled"
 
 
 class Relocation:
@@ -35,53 +36,58 @@ class Relocation:
     @property
     def variables(self) -> list[str]:
         """The environment variables that the servers need."""
-        return sorted(variables_in(self._own.servers))
+        return sorted(variables_in([self._own.servers_in(folder) for folder in self._own.list_folders()]))
 
-    def move(self, agent: Agent, file: Path, name: str, entry: Any) -> str | None:
-        """Move a server behind the gateway; the reason, if it cannot be moved."""
+    def move(self, agent: Agent, file: Path, name: str, entry: Any, folder: str | None = None) -> str | None:
+        """Move a server behind the gateway, for one folder or for all; the reason, if it cannot be moved."""
         try:
             converted = self._convert(agent, name, entry)
         except ValueError as error:
             return str(error)
-        if self._find(name, converted) is None:
-            if name in self._own.servers:
+        if self._find(name, converted, folder) is None:
+            if name in self._own.servers_in(folder):
                 return "the gateway already has another server of that name"
-            self._own.put([name], converted)
-        self._originals.put([str(file), name], entry)
+            self._own.put([name], converted, folder)
+        self._originals.put([str(file), name], entry, folder)
         return None
 
-    def find_sign_in(self, name: str, entry: Any) -> str | None:
+    def find_sign_in(self, name: str, entry: Any, folder: str | None) -> str | None:
         """Our name of a moved server that is remote and has no headers that could authorize requests."""
-        own = self._find(name, entry) or name
-        found = self._own.servers.get(own, {})
+        own = self._find(name, entry, folder) or name
+        found = self._own.servers_in(folder).get(own, {})
         is_local = "command" in found or is_loopback(urlsplit(str(found.get("url"))).hostname or "")
         return None if is_local or found.get("headers") else own
 
-    def restore(self, file: Path) -> Data:
-        """The servers that were moved out of a file, as they were; they are no longer stored for it."""
-        moved: Data = dict(self._originals.servers.get(str(file), {}))
+    def restore(self, file: Path) -> dict[str | None, Data]:
+        """The servers that were moved out of a file, as they were, by their folder; they are no longer stored for
+        it."""
+        return {folder: moved for folder in self._originals.list_folders() if (moved := self._restore(file, folder))}
+
+    def _restore(self, file: Path, folder: str | None) -> Data:
+        originals = self._originals.servers_in(folder)
+        moved: Data = dict(originals.get(str(file), {}))
         if moved:
-            self._originals.drop(str(file))
-        elsewhere = {self._find(*item) for servers in self._originals.servers.values() for item in servers.items()}
+            self._originals.drop(str(file), folder)
+        elsewhere = {self._find(name, servers[name], folder) for servers in originals.values() for name in servers}
         for name, entry in moved.items():
-            own = self._find(name, entry) or name  # which the user may have edited
-            if own in self._own.servers and own not in elsewhere:
-                self._own.drop(own)
+            own = self._find(name, entry, folder) or name  # which the user may have edited
+            if own in self._own.servers_in(folder) and own not in elsewhere:
+                self._own.drop(own, folder)
         return moved
 
     def changes(self) -> list[FileChange]:
         return [change for change in (self._own.change(), self._originals.change()) if change.is_needed]
 
-    def _find(self, name: str, entry: Any) -> str | None:
+    def _find(self, name: str, entry: Any, folder: str | None) -> str | None:
         """The name of the same server in our file."""
-        wanted = fingerprint(entry)
-        names = sorted(self._own.servers, key=lambda known: known != name)  # this name first
-        return next((known for known in names if wanted and fingerprint(self._own.servers[known]) == wanted), None)
+        wanted, known = fingerprint(entry), self._own.servers_in(folder)
+        names = sorted(known, key=lambda one: one != name)  # this name first
+        return next((one for one in names if wanted and fingerprint(known[one]) == wanted), None)
 
     def _convert(self, agent: Agent, name: str, entry: Any) -> Data:
         """An entry as the gateway reads it; a ValueError says why it cannot be moved."""
         if is_off(entry):
-            raise ValueError("it is disabled")
+            raise ValueError(DISABLED)
         plain: Data = normalize(entry)
         unknown = [key for key in plain if plain[key] and key not in READ | OMITTED]
         if isinstance(plain.get("tools"), Mapping):  # the permissions of Codex

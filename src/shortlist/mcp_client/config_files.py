@@ -16,13 +16,13 @@ from typing import Any
 
 from shortlist._paths import config_dir
 from shortlist._plain import MAX_DEPTH, is_deeper
-from shortlist._projects import project_folders
+from shortlist._projects import main_worktree, project_folders
 from shortlist._text import count_of, printable
 from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp_client.project_trust import is_trusted, key_of
 from shortlist.mcp_client.server_config import KEYS, ServerConfig, find_entries, runs_shortlist, servers_of
-from shortlist.mcp_client.server_entries import command_line
+from shortlist.mcp_client.server_entries import command_line, list_local
 from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 
 OWN_FILE = "mcp.json"  # in our configuration directory
@@ -100,7 +100,7 @@ class ConfigurationFile:
     @property
     def names_servers(self) -> bool:
         """Whether it has a list of servers; the settings of a program may have none."""
-        return bool(self.data.keys() & set(KEYS))
+        return bool(self.data.keys() & set(KEYS) or self._local)
 
     def entries(self) -> dict[str, Any]:
         """The servers, with variables as written, without disabled ones and without shortlist itself."""
@@ -123,9 +123,24 @@ class ConfigurationFile:
         if not self.is_trusted:
             yield from filter(None, [self.pending()])
             return
-        # Relative paths start at the project or, in a file of the user, at the working directory.
-        for server in servers_of(self.data, self.project or Path.cwd(), str(self.path)):
-            yield replace(server, file=self.path, project=self.project) if isinstance(server, ServerConfig) else server
+        has_others = self.data.keys() & set(KEYS) or not self._local
+        for project, config in [*self._local, *([(self.project, self.data)] if has_others else [])]:
+            # Relative paths start at the project or, if it is for all, at the working directory.
+            for server in servers_of(config, project or Path.cwd(), str(self.path)):
+                yield replace(server, file=self.path, project=project) if isinstance(server, ServerConfig) else server
+
+    @cached_property
+    def _local(self) -> list[tuple[Path, Mapping[str, Any]]]:
+        """The current project and its parents for which a file of the user has servers, the nearest first."""
+        if self._needs_trust:
+            return []
+        here = {*project_folders(), main_worktree()}
+        found = [
+            (Path(folder), {"mcpServers": {name: entry for name, entry in servers.items() if name not in off}})
+            for folder, servers, off in list_local(self.data)
+            if Path(folder) in here
+        ]
+        return sorted(found, key=lambda one: -len(one[0].parts))
 
 
 def user_files() -> list[Path]:

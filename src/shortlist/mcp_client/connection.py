@@ -86,8 +86,9 @@ async def connect(
 def _protect_imports(server: ServerConfig) -> dict[str, str]:
     """A variable that keeps `python -m` in a configuration for all projects from running modules of this one."""
     runs_module = "-m" in server.args and Path(server.command).name.startswith("python")
-    is_for_all_projects = server.cwd is None and server.file is not None and server.file.resolve() in user_files()
-    return {"PYTHONSAFEPATH": "1"} if runs_module and is_for_all_projects else {}
+    is_for_all_projects = server.cwd is None and server.project is None
+    is_of_user = server.file is not None and server.file.resolve() in user_files()
+    return {"PYTHONSAFEPATH": "1"} if runs_module and is_for_all_projects and is_of_user else {}
 
 
 async def _limit_size(response: httpx2.Response) -> None:

@@ -68,7 +68,7 @@ class ServerConfig:
     redacts_results: bool | None = None  # whether secrets are removed from results; None if it is not configured
     result_budgets: tuple[tuple[str, int], ...] = ()  # characters of a result by patterns of tool names
     file: Path | None = None  # that configures it
-    project: Path | None = None  # whose file configures it; None if the user does
+    project: Path | None = None  # that it is configured for; None: for all
 
     @property
     def identity(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import PureWindowsPath
 from typing import Any
@@ -71,6 +71,14 @@ def is_server(entry: Any) -> bool:
 
 def is_off(entry: Any) -> bool:
     return isinstance(entry, Mapping) and (entry.get("disabled") is True or entry.get("enabled") is False)
+
+
+def list_local(config: Mapping[str, Any], key: str = "mcpServers") -> Iterator[tuple[str, Entry, list[Any]]]:
+    """The folders for which a file has servers of their own, as that of Claude Code does, each with its servers and the
+    names of those that are turned off there."""
+    for folder, about in _pairs(config.get("projects")):
+        if isinstance(about, Mapping) and isinstance(servers := about.get(key), dict):
+            yield str(folder), servers, _items(about.get("disabledMcpServers"))
 
 
 def tool_patterns(entry: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import util
@@ -211,7 +210,7 @@ def _explain(row: dict[str, Any]) -> Iterator[str]:
     yield f"{result} ({_shorten(row['file'])})"
     if row["moved"]:
         yield f"  moved {'back' if row['action'] in ('removed', 'absent') else 'behind it'}: {', '.join(row['moved'])}"
-    yield from (f"  may need a sign-in: shortlist mcp login {shlex.quote(name)}" for name in row["sign_in"])
+    yield from (f"  may need a sign-in: {command}" for command in row["sign_in"])
     yield from (f"{LEFT}: {name}, because {reason.rstrip('.')}" for name, reason in row["left"].items())
     if row["backup"]:
         yield f"  backup: {_shorten(row['backup'])}"

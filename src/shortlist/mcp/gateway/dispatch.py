@@ -21,6 +21,7 @@ from shortlist.mcp.gateway.server_offers import ServerOffers
 from shortlist.mcp.gateway.tool_approvals import hash_of
 from shortlist.mcp.gateway.tool_catalog import SEPARATORS, Tool, ToolCatalog, UnknownTool, find_tool
 from shortlist.mcp.gateway.upstream import Upstream
+from shortlist.mcp_client.config_files import project_of
 from shortlist.mcp_client.server_config import ServerConfig
 from shortlist.mcp_client.server_failures import ServerError
 from shortlist.safety.principals import current_principal
@@ -191,7 +192,10 @@ class Gateway:
             servers = {
                 name: one.server
                 for name, one in before.items()
-                if str(one.server.file) in unreadable and one.server.project is None and not self._config.needs_trust
+                if (file := one.server.file)
+                and str(file) in unreadable
+                and not project_of(file)
+                and not self._config.needs_trust
             } | {server.name: server for server in found.servers}
             self.pending_files, self.problems = found.pending, found.problems
             self._active, self._left_out = found.active, found.left_out
