@@ -164,6 +164,7 @@ async def _serve(folder: Path, issuer: Issuer) -> AsyncIterator[str]:
         },
         "audit": {"file": str(folder / "audit.jsonl"), "required": True},
         "mcp": {"upstream": False},
+        "limits": {"wrong_tokens_per_minute": 0},
     }
     (folder / "settings.yaml").write_text(json.dumps(settings), "utf-8")
     (folder / "none.json").write_text('{"documents": []}', "utf-8")

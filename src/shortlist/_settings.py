@@ -243,6 +243,9 @@ class Limits(Section):
     max_connections: int = setting(500, "Maximum number of open connections; others get 503.", ge=1, le=100_000)
     requests_per_minute: int = setting(0, "Requests of a user per minute; others get 429. 0: any.", ge=0, le=1_000_000)
     concurrent_requests: int = setting(0, "Requests of a user at a time; others get 429. 0: any.", ge=0, le=10_000)
+    wrong_tokens_per_minute: int = setting(
+        20, "Wrong tokens of an address per minute; then all its tokens get 429. 0: any.", ge=0, le=1_000_000
+    )
     sessions_per_user: int = setting(
         100,
         "MCP sessions of a user, if there are rules of access; a new one ends the one unused for longest.",

@@ -26,7 +26,7 @@ from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request,
 from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
-from shortlist.server.access.user_limits import UserLimits, find_user, is_stream
+from shortlist.server.access.user_limits import Rate, UserLimits, find_address, find_user, is_stream
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -99,7 +99,7 @@ class Guard:
         self._token = server.token.get_secret_value().encode() if server.token else None
         self._identity = Identity(settings) if settings.access.has_rules and not is_mounted else None
         self._issuer, self._url = settings.access.issuer, settings.access.url.rstrip("/")
-        self._user_limits = UserLimits(limits)
+        self._user_limits, self._wrong_tokens = UserLimits(limits), Rate(limits.wrong_tokens_per_minute)
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins} | {*server.cors_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
@@ -111,10 +111,10 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif rejection := self._reject(scope) or await self._identify(scope):
-            status, detail = rejection
-            headers = {"WWW-Authenticate": self._challenge(scope)} if status == 401 else None
-            await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
+        elif rejection := self._reject(scope):
+            await make_problem(scope, *rejection)(scope, receive, send)
+        elif refusal := await self._identify(scope):
+            await refusal(scope, receive, send)
         elif (user := find_user(scope)) and not self._is_open(scope["path"]):
             await self._run_as_user(user, scope, receive, send)
         else:
@@ -123,9 +123,7 @@ class Guard:
     async def _run_as_user(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         has_stream = is_stream(scope)
         if wait := self._user_limits.enter(user, is_stream=has_stream):
-            detail = f"Too many requests of {user}. Try again in {math.ceil(wait)} seconds."
-            headers = {"Retry-After": str(math.ceil(wait))}
-            await make_problem(scope, 429, detail, headers=headers)(scope, receive, send)
+            await _refuse_for_now(scope, f"Too many requests of {user}.", wait)(scope, receive, send)
             return
         try:
             await self._run_within_limits(scope, receive, send)
@@ -133,17 +131,24 @@ class Guard:
             if not has_stream:
                 self._user_limits.leave(user)
 
-    async def _identify(self, scope: Scope) -> tuple[int, str] | None:
-        """Find the caller, if there are rules of access; else the one token permits everything."""
-        if self._identity is None or self._is_open(scope["path"]):
+    async def _identify(self, scope: Scope) -> ASGIApp | None:
+        """Find the caller, if there are rules of access; else the one token permits everything. Or a refusal."""
+        if (self._identity is None and self._token is None) or self._is_open(scope["path"]):
             return None
         kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        token, address = given.strip() if kind.lower() == "bearer" else "", find_address(scope)
+        if token and (wait := self._wrong_tokens.find_wait(address)):
+            return _refuse_for_now(scope, f"Too many wrong tokens from {address}.", wait)
         try:
-            caller = await self._identity.find_caller(given.strip() if kind.lower() == "bearer" else "")
+            if self._identity is not None:
+                scope[PRINCIPAL] = await self._identity.find_caller(token)
+                current_principal.set(scope[PRINCIPAL])
+            elif not hmac.compare_digest(token.encode(), self._token or b""):
+                raise InvalidToken("The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN.")
         except InvalidToken as error:
-            return 401, str(error)
-        scope[PRINCIPAL] = caller
-        current_principal.set(caller)
+            if token:
+                self._wrong_tokens.take(address)
+            return make_problem(scope, 401, str(error), headers={"WWW-Authenticate": self._challenge(scope)})
         return None
 
     def _challenge(self, scope: Scope) -> str:
@@ -172,10 +177,6 @@ class Guard:
         origin, own = headers.get("origin"), (f"http://{host}", f"https://{host}")
         if origin is not None and scope["method"] in CHANGING and origin.lower() not in {*own, *self._origins}:
             return 403, f"Pages of {origin!r} may not make changes. Add it to {self._section}allowed_origins."
-        if self._token is not None and self._identity is None and not self._is_open(path):
-            kind, _, given = headers.get("authorization", "").partition(" ")
-            if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), self._token):
-                return 401, "The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN."
         length = headers.get("content-length", "0")
         return (413, self._too_large(path)) if length.isdecimal() and int(length) > self._limit(path) else None
 
@@ -226,6 +227,11 @@ class Guard:
             status, detail = late if is_waiting else slow
             headers = None if is_complete else {"Connection": "close"}  # the rest of the body is not read
             await make_problem(scope, status, detail, headers=headers)(scope, receive, send)
+
+
+def _refuse_for_now(scope: Scope, problem: str, wait: float) -> ASGIApp:
+    seconds = str(math.ceil(wait))
+    return make_problem(scope, 429, f"{problem} Try again in {seconds} seconds.", headers={"Retry-After": seconds})
 
 
 def is_open(path: str) -> bool:

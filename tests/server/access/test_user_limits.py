@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from shortlist._settings import Limits
 from shortlist.server.access import user_limits
 from shortlist.server.access.named_tokens import create_token
-from shortlist.server.access.user_limits import UserLimits
+from shortlist.server.access.user_limits import Rate, UserLimits
 from tests.mcp.conftest import HEADERS
 from tests.server.conftest import Make, until
 
@@ -34,7 +35,7 @@ def test_the_requests_of_a_minute_are_granted_at_once_and_then_steadily(monkeypa
     assert [limits.enter("ada") for _ in range(2)] == [0.0, 10.0]
     now += 3600
     assert [limits.enter("ada") for _ in range(7)] == [0.0] * 6 + [10.0]
-    monkeypatch.setattr(user_limits, "MOST_USERS", 2)
+    monkeypatch.setattr(user_limits, "MOST_KEYS", 2)
     for name in ("bob", "cy"):
         limits.enter(name)
     assert limits.enter("ada") == 0.0  # the rate of who was away longest is forgotten
@@ -68,6 +69,29 @@ def test_a_user_who_sends_too_much_is_told_when_to_try_again(make: Make) -> None
 def test_without_grants_the_address_counts(make: Make) -> None:
     client = make(limits__requests_per_minute=1)
     assert [client.get("/v1/corpora").status_code for _ in range(2)] == [200, 429]
+
+
+@pytest.mark.parametrize("settings", [{}, {"access__grants": GRANTS}])
+def test_an_address_that_sends_wrong_tokens_is_limited(make: Make, settings: dict[str, Any]) -> None:
+    client = make(**settings, server__token="the-one-token", limits__wrong_tokens_per_minute=3)
+    other = TestClient(client.app, "http://localhost:9200", client=("192.0.2.7", 50_000))
+    path, wrong = "/v1/corpora", {"Authorization": "Bearer wrong"}
+    assert {client.get(path).status_code for _ in range(5)} == {401}  # a missing token is not a guess
+    assert {client.get(path, headers=OPERATOR).status_code for _ in range(5)} == {200}
+    assert [client.get(path, headers=wrong).status_code for _ in range(5)] == [401, 401, 401, 429, 429]
+    refused = client.get(path, headers=OPERATOR)  # else a guess would show that it is right
+    assert (refused.status_code, 0 < int(refused.headers["Retry-After"]) <= 20) == (429, True)
+    assert "testclient" in refused.json()["detail"]
+    assert [other.get(path, headers=headers).status_code for headers in (OPERATOR, wrong)] == [200, 401]
+    assert client.get("/health", headers=wrong).status_code == 200
+
+
+def test_rates_are_remembered_of_a_limited_number_of_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_limits, "MOST_KEYS", 2)
+    rate = Rate(1, lambda: 0.0)
+    for address in ("a", "b", "c"):
+        rate.take(address)
+    assert [rate.find_wait(address) for address in ("a", "b", "c")] == [0.0, 60.0, 60.0]
 
 
 def test_a_user_has_a_number_of_requests_at_a_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Limits of the requests of each user: how many a minute, and how many at a time."""
+"""Limits of the requests of each user, a minute and at a time, and of the wrong tokens of each address."""
 
 from __future__ import annotations
 
@@ -12,34 +12,50 @@ from shortlist._settings import Limits
 from shortlist.safety.principals import PRINCIPAL, Principal
 from shortlist.server.access.identity import ANONYMOUS
 
-MOST_USERS = 10_000  # whose rates are remembered
+MOST_KEYS = 10_000  # users or addresses whose rates are remembered
 STREAM = ("GET", "/mcp")  # of a session, in which nothing may happen for hours
 BUSY_SECONDS = 1.0  # after which to try again if too many requests run
 
 
+class Rate:
+    """A bucket for each user or address, which holds what is granted in a minute and fills steadily."""
+
+    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._a_minute, self._clock = a_minute, clock
+        self._buckets: dict[str, tuple[float, float]] = {}  # what was left at a time, the latest key last
+
+    def find_wait(self, key: str) -> float:
+        """The seconds until something is granted; 0 without a limit."""
+        return max(0.0, (1 - self._find_left(key)) * 60 / self._a_minute) if self._a_minute else 0.0
+
+    def take(self, key: str) -> None:
+        if not self._a_minute:
+            return
+        left = self._find_left(key) - 1
+        self._buckets.pop(key, None)
+        self._buckets[key] = left, self._clock()
+        if len(self._buckets) > MOST_KEYS:
+            del self._buckets[next(iter(self._buckets))]
+
+    def _find_left(self, key: str) -> float:
+        left, at = self._buckets.get(key, (self._a_minute, self._clock()))
+        return min(self._a_minute, left + (self._clock() - at) * self._a_minute / 60)
+
+
 class UserLimits:
-    """A bucket for each user, which holds the requests of a minute and fills steadily."""
+    """The requests of each user: how many a minute, and how many at a time."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
-        self._a_minute, self._at_once = limits.requests_per_minute, limits.concurrent_requests
-        self._clock = clock
-        self._buckets: dict[str, tuple[float, float]] = {}  # the requests left at a time, the latest user last
+        self._at_once, self._rate = limits.concurrent_requests, Rate(limits.requests_per_minute, clock)
         self._running: Counter[str] = Counter()
 
     def enter(self, user: str, *, is_stream: bool = False) -> float:
         """Begin a request; or the seconds after which the user may try again. A stream is none of those at a time."""
         if self._at_once and not is_stream and self._running[user] >= self._at_once:
             return BUSY_SECONDS
-        if self._a_minute:
-            now = self._clock()
-            left, at = self._buckets.pop(user, (self._a_minute, now))
-            left = min(self._a_minute, left + (now - at) * self._a_minute / 60)
-            wait = max(0.0, (1 - left) * 60 / self._a_minute)
-            self._buckets[user] = left if wait else left - 1, now
-            if len(self._buckets) > MOST_USERS:
-                del self._buckets[next(iter(self._buckets))]
-            if wait:
-                return wait
+        if wait := self._rate.find_wait(user):
+            return wait
+        self._rate.take(user)
         if not is_stream:
             self._running[user] += 1
         return 0.0
@@ -54,8 +70,12 @@ def find_user(scope: Scope) -> str:
     """Whose limits count: the caller's, or those of the address of one without a name; "" for an operator."""
     caller: Principal | None = scope.get(PRINCIPAL)
     if caller is None or caller.user == ANONYMOUS:
-        return (scope.get("client") or ("unknown",))[0]
+        return find_address(scope)
     return "" if caller.is_operator else caller.user
+
+
+def find_address(scope: Scope) -> str:
+    return (scope.get("client") or ("unknown",))[0]
 
 
 def is_stream(scope: Scope) -> bool:
