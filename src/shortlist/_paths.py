@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from pathlib import Path
 
 from shortlist._environment import CACHE_DIR, CONFIG_DIR, DATA_DIR, read_variable
 
 APPLICATION = "shortlist"
+
+# Windows reads these as a device, also with an extension; it ignores the case, and spaces before the extension.
+DEVICE = re.compile(r"(?i)(con|prn|aux|nul|(com|lpt)[\d¹²³]|con(in|out)\$) *(\..*)?")
+UNSAFE_LETTER = re.compile(r'[<>:"|?*\x00-\x1f\x7f]')  # not allowed in a file name on every system
 
 
 def data_dir() -> Path:
@@ -36,6 +41,12 @@ def make_folder(folder: Path) -> None:
                 with contextlib.suppress(PermissionError):  # it belongs to someone else
                     place.chmod(0o700)
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether every system creates a file with this name where it is asked to, and with this very name."""
+    is_special = "/" in name or "\\" in name or name.endswith((".", " ")) or DEVICE.fullmatch(name)
+    return bool(name) and not is_special and not UNSAFE_LETTER.search(name)
 
 
 def describe_os_error(error: OSError) -> str:

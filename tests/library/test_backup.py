@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import re
+import sys
 import tarfile
 import threading
 import zlib
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 import shortlist
-from shortlist._paths import data_dir
+from shortlist._paths import config_dir, data_dir
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus_paths import corpus_folder
 from shortlist.library import registry
@@ -188,6 +192,39 @@ def test_what_is_not_as_it_was_written_is_not_restored(file: Path, change: str) 
         restore(file)
     assert not corpus_folder("fruit").exists()
     assert not [path.name for path in (*data_dir().iterdir(), *data_dir().parent.iterdir()) if "evil" in path.name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "C:x", "x:y", "a\\..\\b", "\\b", "NUL", "nul.txt", "Con .md", "COM1", "lpt²", "a.", "a ", "a. .", "...", "", "a\n",
+        "deep/con.d/x", "C:/Windows/x",
+    ],
+)  # fmt: skip
+def test_a_name_that_windows_would_read_as_another_place_is_refused(file: Path, name: str) -> None:
+    """The manifest agrees with the file, as that of an attacker would."""
+    entries = {f"config/{name}": b"x", "config/fine.txt": b"x"}
+    rows = {entry: {"sha256": sha256(b"x").hexdigest(), "bytes": 1, "mtime_ns": 0} for entry in entries}
+    manifest = json.dumps({"format": 1, "data": "/d", "files": rows}).encode()
+    with tarfile.open(file, "w:gz") as archive:
+        for entry, content in (entries | {"manifest.json": manifest}).items():
+            about = tarfile.TarInfo(entry)
+            about.size = len(content)
+            archive.addfile(about, BytesIO(content))
+    with pytest.raises(
+        SourceError, match=f"{re.escape(repr(f'config/{name}'))} is not a file .*safe.*Nothing was restored"
+    ):
+        restore(file)
+    assert not (config_dir() / "fine.txt").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no file has such a name")
+def test_a_file_that_no_other_system_could_restore_is_not_backed_up(file: Path) -> None:
+    config_dir().mkdir(parents=True, exist_ok=True)
+    (config_dir() / "notes: old").write_text("x", "utf-8")
+    with pytest.raises(SourceError, match="notes: old has a name that is not safe"):
+        back_up(file)
+    assert not file.exists()
 
 
 def test_a_damaged_database_is_not_backed_up(file: Path) -> None:

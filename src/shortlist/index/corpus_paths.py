@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from shortlist._paths import data_dir
+from shortlist._paths import DEVICE, data_dir
 from shortlist._projects import SKILLS, stored_name
 from shortlist._text import clean
 from shortlist.errors import InputError
@@ -24,7 +23,6 @@ POINTER = "engine.json"
 COUNT_KINDS = "SELECT kind, count(*) FROM documents GROUP BY kind ORDER BY count(*) DESC, kind"
 
 LONGEST = 200  # bytes of a folder name; most file systems allow 255
-_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # by Windows, for devices
 OF_A_PATH = TOOLS, DOCS, SKILLS_AT = ("tools:", "docs:", "skills:")  # prefixes of names that contain a path
 
 
@@ -101,7 +99,7 @@ def _folder_name(name: str) -> str:
     if not folder.strip("."):
         folder = folder.replace(".", "%2E")
     if sys.platform == "win32" or not os.path.isdir(_corpora_dir() / folder):  # earlier versions used names as they are
-        if _RESERVED.fullmatch(folder):
+        if DEVICE.fullmatch(folder):
             folder = f"%{ord(folder[0]):02X}{folder[1:]}"
         if folder.endswith((".", " ")):
             folder = f"{folder[:-1]}%{ord(folder[-1]):02X}"

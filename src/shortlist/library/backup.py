@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple
 from urllib.parse import unquote
 
 from shortlist import __version__
-from shortlist._paths import config_dir, data_dir, make_folder
+from shortlist._paths import config_dir, data_dir, is_safe_name, make_folder
 from shortlist._text import did_you_mean
 from shortlist.errors import InputError, SourceError
 from shortlist.index.corpus_paths import DATABASE, POINTER, corpus_folder
@@ -40,7 +40,6 @@ PIECE = 1 << 20  # bytes that are copied at a time
 # Files of running programs, unfinished ones, and those that mean nothing on another machine.
 _LEFT_OUT = re.compile(r".*(-wal|-shm|-journal|\.lock|\.draft)|created-indexes\.json")
 _TEMPORARY = re.compile(r".*\.deleted-[0-9a-f]{8}|restore-[0-9a-f]{32}")  # folders
-_ENTRY = re.compile(r"(data|config)(/(?!\.\.?(/|$))[^/\0\\]+)+")
 
 Row = dict[str, Any]
 
@@ -74,6 +73,8 @@ def back_up(target: Path) -> BackupReport:
             tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive,
         ):
             for name, path in _list_files():
+                if not _is_safe(name):
+                    raise SourceError(f"{path} has a name that is not safe on every system. Rename it.")
                 with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
                     rows[name] = _add(archive, name, path, work)
             about = {
@@ -225,8 +226,8 @@ def _read(file: Path, folder: Path | None) -> Row:
         with tarfile.open(file, "r:gz") as archive:
             for entry in archive:
                 content = archive.extractfile(entry) if entry.isfile() else None
-                if content is None or (entry.name != MANIFEST and not _ENTRY.fullmatch(entry.name)):
-                    raise ValueError(f"{entry.name!r} is not the name of a file")
+                if content is None or not (entry.name == MANIFEST or _is_safe(entry.name)):
+                    raise ValueError(f"{entry.name!r} is not a file with a name that is safe on every system")
                 if entry.name == MANIFEST:
                     about = json.loads(content.read())
                     continue
@@ -243,6 +244,12 @@ def _read(file: Path, folder: Path | None) -> Row:
     except (tarfile.TarError, zlib.error, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{file} is not a complete backup: {error}. Nothing was restored.") from None
     return about
+
+
+def _is_safe(name: str) -> bool:
+    """Whether the name of an entry leads to the same place on every system."""
+    top, *parts = name.split("/")
+    return top in ("data", "config") and bool(parts) and all(map(is_safe_name, parts))
 
 
 def _copy(content: _Hashed, path: Path | None, mode: int) -> None:

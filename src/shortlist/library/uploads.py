@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from shortlist._files import hash_file
-from shortlist._paths import data_dir, make_folder
+from shortlist._paths import DEVICE, UNSAFE_LETTER, data_dir, make_folder
 from shortlist._text import clean, count_of
 from shortlist.errors import InputError
 from shortlist.index.corpus_paths import corpus_dir
@@ -24,8 +24,6 @@ MAX_DEPTH = 20
 MAX_NAME_BYTES = 200  # of a file or folder; file systems allow 255
 KIND = "files"
 
-_UNSAFE = re.compile(r'[<>:"|?*\x00-\x1f\x7f]')  # not allowed on every system
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|(com|lpt)[\d¹²³]|con(in|out)\$) *(\..*)?")  # names of devices on Windows
 _MAX_SUFFIX_BYTES = 20
 
 
@@ -58,8 +56,8 @@ def make_safe(given: str) -> tuple[str, ...]:
 def _make_safe_name(name: str) -> str:
     text = unicodedata.normalize("NFC", clean(name))
     text = "".join(letter if letter.isprintable() else "_" for letter in text)
-    text = _UNSAFE.sub("_", text).strip().rstrip(" .")
-    if text.startswith(".") or _RESERVED.fullmatch(text):  # a .gitignore would change what is read
+    text = UNSAFE_LETTER.sub("_", text).strip().rstrip(" .")
+    if text.startswith(".") or DEVICE.fullmatch(text):  # a .gitignore would change what is read
         text = f"_{text.lstrip('.')}"
     if len(text.encode()) <= MAX_NAME_BYTES:
         return text
