@@ -197,8 +197,8 @@ def test_what_is_not_as_it_was_written_is_not_restored(file: Path, change: str) 
 @pytest.mark.parametrize(
     "name",
     [
-        "C:x", "x:y", "a\\..\\b", "\\b", "NUL", "nul.txt", "Con .md", "COM1", "lpt²", "a.", "a ", "a. .", "...", "", "a\n",
-        "deep/con.d/x", "C:/Windows/x",
+        "C:x", "x:y", "a\\..\\b", "\\b", "NUL", "nul.txt", "Con .md", "COM1", "lpt²", "a.", "a ", "a. .", "...", "",
+        "a\n", "deep/con.d/x", "C:/Windows/x",
     ],
 )  # fmt: skip
 def test_a_name_that_windows_would_read_as_another_place_is_refused(file: Path, name: str) -> None:

@@ -33,6 +33,7 @@ from shortlist.results import Answer, MinRelevance, accept_threshold
 from shortlist.retrieval import agent_actions
 from shortlist.retrieval.filters import Filter
 from shortlist.retrieval.search import open_query
+from shortlist.safety.principals import show_source
 
 MAX_STEPS = 5
 MAX_CALLS = 4  # tool calls in one step; more get an error
@@ -142,7 +143,7 @@ class _Tools:
     def _list_sources(self) -> str:
         found = agent_actions.list_sources(self.corpora, filter=self.filter)
         lines = [f"{count_of(found['total'], 'source')}:"]
-        for source in found["sources"]:
+        for source in map(show_source, found["sources"]):
             if sum(map(len, lines)) + len(lines) + len(source) > LONGEST_LIST:
                 break
             lines.append(source)

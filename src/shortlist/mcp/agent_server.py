@@ -33,7 +33,7 @@ from shortlist.mcp.hook_socket import answer_hooks
 from shortlist.mcp.protocol_handlers import complete
 from shortlist.mcp.resource_handlers import ResourceHandlers
 from shortlist.mcp.tool_definitions import DEFINITIONS, SCHEMAS
-from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
+from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal, show_sources
 
 __all__ = ["AgentActions", "make_server", "serve_stdio"]
 
@@ -156,7 +156,7 @@ class _AgentHandlers:
                 act = functools.partial(getattr(self._agent, name), **arguments)
             if pinned or name in CALLS:
                 return complete(await self.exchanges.run(context, params, act))
-            shown = await act()
+            shown = show_sources(await act())
             text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
         except MCPError:  # which the client can handle
             raise

@@ -34,6 +34,7 @@ from shortlist.mcp.large_results.stored_results import LONGEST_RESULT, PREFIX, S
 from shortlist.mcp.skill_resources import ORIGIN, SkillResources
 from shortlist.mcp.skill_resources import SCHEME as SKILL_SCHEME
 from shortlist.mcp.tool_definitions import SCHEMAS
+from shortlist.safety.principals import show_source
 from shortlist.sources.skills import explain_pending
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ class AgentActions:
             if shown["kind"] == "tool":
                 return show_definition(mark_uncallable(shown, self.gateway.catalog.tools))
             if is_pending(shown):
-                raise InputError(explain_pending(shown["name"], shown["source"], shown["warning"]))
+                raise InputError(explain_pending(shown["name"], show_source(shown["source"]), shown["warning"]))
             usage.used(shown["corpus"], shown["id"], "read")
             if shown["corpus"] == SKILLS and (uri := self.skills.uris().get(shown["id"])):
                 shown["uri"] = uri

@@ -18,7 +18,7 @@ from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, Source
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
-from shortlist.safety.principals import current_principal, may_read, sees_all
+from shortlist.safety.principals import current_principal, may_read, sees_all, show_problem
 from shortlist.sources import CorpusSource
 from shortlist.sources.skills import find_pending
 
@@ -96,7 +96,7 @@ class Collection:
     def list_problems(self) -> dict[str, str]:
         """The corpora that the current user may read and that cannot be searched, and why."""
         names = self.names()
-        return {name: problem for name, problem in [*self.problems.items()] if name in names}
+        return {name: show_problem(problem) for name, problem in [*self.problems.items()] if name in names}
 
     def corpora(self, only: str | None = None) -> list[Corpus]:
         """The corpora, or the one of a name; a damaged one is left out and noted in `problems`."""

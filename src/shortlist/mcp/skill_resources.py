@@ -23,7 +23,7 @@ from shortlist.documents import Document
 from shortlist.errors import InputError
 from shortlist.mcp.collection import SKILLS, SKILLS_MAX_AGE_SECONDS, Collection
 from shortlist.retrieval.learning.usage_session import UsageSession
-from shortlist.safety.principals import sees_all
+from shortlist.safety.principals import sees_all, show_source
 from shortlist.sources.front_matter import split_front_matter
 from shortlist.sources.skills import IGNORED_FOLDERS, SKILL_FILE, describe_origin, explain_pending, is_of_inner_skill
 
@@ -276,7 +276,7 @@ def _check(entry: SkillEntry, text: str) -> str:
     document = entry.document
     origin, warning = describe_origin(document.metadata, text)
     if warning:
-        raise InputError(explain_pending(document.name, document.source, warning))
+        raise InputError(explain_pending(document.name, show_source(document.source), warning))
     return origin
 
 

@@ -16,6 +16,7 @@ from shortlist.results import Disclosure, Discovery, Hit
 from shortlist.retrieval.disclose import as_hit, disclose
 from shortlist.retrieval.discover import NEAR_MISSES, discover
 from shortlist.retrieval.filters import Filter, allowed
+from shortlist.safety.principals import show_source
 
 MOST_SOURCES = 500
 MOST_MATCHES = 20
@@ -190,7 +191,8 @@ def _full_name(states: Sequence[CorpusState], source: str, condition: Filter | N
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise CorpusNotFound(f"{source!r} is ambiguous: {', '.join(matching[:5])}. Use the full name.")
+        shown = ", ".join(map(show_source, matching[:5]))
+        raise CorpusNotFound(f"{source!r} is ambiguous: {shown}. Use the full name.")
     raise CorpusNotFound(f"No source {source!r}. Call list_sources to see all.")
 
 

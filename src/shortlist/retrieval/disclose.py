@@ -16,7 +16,7 @@ from shortlist.index.corpus import Corpus
 from shortlist.library import registry
 from shortlist.results import Disclosure, Hit, Level, Loader, Selection
 from shortlist.retrieval.options import check_level
-from shortlist.safety.principals import follows_paths, sees_all
+from shortlist.safety.principals import follows_paths, sees_all, show_source
 from shortlist.safety.untrusted_files import read_regular_file
 from shortlist.sources.decoding import MAX_BYTES, decode, is_binary, read_bytes
 from shortlist.sources.skills import (
@@ -163,7 +163,7 @@ def _stored(hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
 
 def _own_file(document: Document, hit: Hit, roots: Sequence[str | Path] | None) -> _Body:
     """The file that a document came from. In a foreign corpus its author can write any path there."""
-    file, skill = Path(document.source), None
+    file, skill, shown = Path(document.source), None, show_source(document.source)
     try:
         if not hit.is_own:
             file = _follow(document.source, [*_registered_folders(hit.corpus), *_given_folders(roots), *usual_roots()])
@@ -171,10 +171,10 @@ def _own_file(document: Document, hit: Hit, roots: Sequence[str | Path] | None) 
         data = read_skill_file(file, document.metadata) if skill else read_regular_file(file, limit=MAX_BYTES)
         text = decode(data)
     except (OSError, ValueError) as error:
-        note = f"{document.source} cannot be read ({_reason(error).rstrip('.')}); this is the indexed copy."
+        note = f"{shown} cannot be read ({_reason(error).rstrip('.')}); this is the indexed copy."
         return _Body(document.content, note, skill)
     changed = document.kind == "file" and clean(text) != document.content
-    return _Body(text, f"{document.source} has changed since it was indexed." if changed else "", skill)
+    return _Body(text, f"{shown} has changed since it was indexed." if changed else "", skill)
 
 
 def _follow(pointer: str, folders: Sequence[Path]) -> Path:

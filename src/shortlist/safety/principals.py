@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from typing import Any, Literal, NamedTuple
 
 from shortlist.errors import AccessDenied
 
@@ -18,6 +19,8 @@ EVERYONE = "everyone"  # the group that every caller has
 ANY = "*"  # every corpus
 
 PRINCIPAL = "shortlist.principal"  # its key in the scope of a request
+SOURCE = "source"  # the key in answers of the path or URL that a document is from
+OF_OTHERS = ("metadata", "definition")  # keys of what others wrote, in which `source` means something else
 NOTES = "shortlist.notes"  # the key of a mapping with what the audit log is to record besides
 
 Groups = frozenset[str]
@@ -108,3 +111,54 @@ def may_read(corpus: str) -> bool:
     """Whether the current caller may read a corpus."""
     caller = current_principal.get()
     return caller is None or caller.may("read", corpus)
+
+
+def sees_folders() -> bool:
+    """Whether the current caller sees paths of this machine, as administrators of the service do."""
+    caller = current_principal.get()
+    return caller is None or caller.may("admin", ANY)
+
+
+def show_source(source: str) -> str:
+    """A source as the current caller sees it: of a path of this machine only the name, unless they see folders."""
+    return source if sees_folders() else _name_of(source)
+
+
+def show_problem(problem: str) -> str:
+    """Why a corpus cannot be read, which may name folders."""
+    return problem if sees_folders() else "It cannot be read. Administrators of the service see why."
+
+
+def show_sources(answer: Any) -> Any:
+    """An answer with its sources as the current caller sees them, also where the metadata of documents repeat them."""
+    return answer if sees_folders() else _show_sources(answer)
+
+
+def _show_sources(answer: Any) -> Any:
+    if isinstance(answer, list | tuple):
+        return list(map(_show_sources, answer))
+    if not isinstance(answer, Mapping):
+        return answer
+    shown = {key: value if key in OF_OTHERS else _show_sources(value) for key, value in answer.items()}
+    if isinstance(source := answer.get(SOURCE), str) and (name := _name_of(source)) != source:
+        shown[SOURCE] = name
+        if "metadata" in shown:
+            shown["metadata"] = _shorten(shown["metadata"], {source, *map(str, _path_of(source).parents)})
+    return shown
+
+
+def _shorten(data: Any, paths: set[str]) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _shorten(value, paths) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_shorten(value, paths) for value in data]
+    return _name_of(data) if isinstance(data, str) and data in paths else data
+
+
+def _path_of(source: str) -> PurePath:
+    return PurePosixPath(source) if source.startswith("/") else PureWindowsPath(source)
+
+
+def _name_of(source: str) -> str:
+    path = _path_of(source)
+    return path.name if path.is_absolute() else source

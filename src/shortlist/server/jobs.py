@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope
 from shortlist._limits import Canceled, cancelable, check_canceled
 from shortlist._paths import describe_os_error
 from shortlist.errors import ShortlistError
+from shortlist.safety.principals import show_sources
 from shortlist.server.http_errors import describe_responses, make_error_problem, make_problem
 from shortlist.server.middleware import EXTEND, Disconnected, wait_while_connected
 
@@ -120,7 +121,8 @@ async def respond_while_connected(work: asyncio.Future[T], make: Callable[[T], R
 
 
 def to_json(data: Any) -> bytes:
-    """The data as JSON; halves of surrogate pairs are replaced, and numbers that are not finite are an error."""
+    """The data as JSON for the current caller; halves of surrogate pairs are replaced, and infinity is an error."""
+    data = show_sources(data)
     with contextlib.suppress(PydanticSerializationError):
         quick = to_quick_json(data)
         if b"NaN" not in quick and b"Infinity" not in quick:

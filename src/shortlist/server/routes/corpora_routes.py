@@ -29,7 +29,7 @@ from shortlist.retrieval.disclose import disclose, read_hit
 from shortlist.retrieval.discover import discover
 from shortlist.retrieval.learning.examples import MOST_IN_SESSION, fit_threshold
 from shortlist.retrieval.search import search, search_many, search_with_facts
-from shortlist.safety.principals import current_principal, may_read, require
+from shortlist.safety.principals import current_principal, may_read, require, show_problem
 from shortlist.server.catalog_store import NAME, CatalogStore
 from shortlist.server.extensions import RunSearch
 from shortlist.server.jobs import READ, Endpoints
@@ -138,7 +138,7 @@ class ServedCorpora:
         try:
             info = self.corpus(name).info()
         except (CorpusError, SourceError) as error:
-            return row | {"built": False, "problem": str(error)}
+            return row | {"built": False, "problem": show_problem(str(error))}
         return row | {key: info[key] for key in ("documents", "passages", "embedder", "languages", "advice")}
 
     def answer(self, function: Callable[..., Answer], name: str, options: dict[str, Any]) -> Answer:

@@ -15,6 +15,7 @@ from shortlist.index.storage import usage_log
 from shortlist.library.uploads import MAX_FILES
 from shortlist.results import Level, Mode, to_raw_score
 from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
+from shortlist.safety.principals import SOURCE, sees_folders
 
 MOST_HITS = 1_000
 MOST_QUERIES, MOST_HITS_OF_EACH = 100, 100  # in one request
@@ -24,6 +25,8 @@ MOST_TURNS = 50  # of a conversation in one request
 LONGEST_SESSION = 200  # characters
 MOST_CHOICES = 50  # documents among which one was chosen
 DEEPEST = 100  # rank cutoff of an evaluation
+PATHS = ("path", "skill_path", "from_project")  # keys of metadata that may have a path of this machine
+ORDERS = ("$gt", "$gte", "$lt", "$lte")
 
 Id = Annotated[str, Field(min_length=1, pattern=r"\S")]
 Temperature = Annotated[float, Field(ge=0.1, le=10)]
@@ -36,6 +39,30 @@ Strategy = Literal["adaptive", "conservative", "top_k", "rel_threshold", "abs_th
 MinRelevance = Share | Literal["auto"] | None
 MinScore = float | Literal["auto"] | None
 
+
+def check_condition(condition: dict[str, Any]) -> dict[str, Any]:
+    """Refuse conditions that would show paths to callers who may not see them, letter by letter."""
+    if not sees_folders() and _compares_paths(condition):
+        raise InputError(
+            "Only administrators of the service can filter by source, or compare paths with $gt, $gte, $lt and $lte. "
+            "Filter by id."
+        )
+    return condition
+
+
+def _compares_paths(condition: Any, key: str = "") -> bool:
+    if isinstance(condition, list):
+        return any(_compares_paths(part, key) for part in condition)
+    is_path = key.partition(".")[0] in PATHS
+    return isinstance(condition, dict) and any(
+        (name == SOURCE and not key)
+        or (name in ORDERS and is_path)
+        or _compares_paths(part, key if name.startswith("$") else key or name)
+        for name, part in condition.items()
+    )
+
+
+Condition = Annotated[dict[str, Any], AfterValidator(check_condition)]
 
 EXAMPLE = {
     "id": "refund_payment",
@@ -87,7 +114,7 @@ class SearchBody(Body):
     query: QueryText
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS)
-    filter: dict[str, Any] | None = Field(default=None, description="A condition on metadata.")
+    filter: Condition | None = Field(default=None, description="A condition on metadata.")
 
 
 class HitsBody(SearchBody):
@@ -108,7 +135,7 @@ class QueriesBody(Body):
     queries: list[QueryText] = Field(max_length=MOST_QUERIES)
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS_OF_EACH)
-    filter: dict[str, Any] | None = Field(default=None, description="A condition on metadata.")
+    filter: Condition | None = Field(default=None, description="A condition on metadata.")
 
 
 def _choose_threshold(body: ThresholdBody | AskBody, former: str, value: Any) -> Any:
@@ -232,7 +259,7 @@ class AskBody(Body):
         description="Deprecated: the former name of `min_relevance`; null means `auto`.",
         json_schema_extra={"deprecated": True},
     )
-    filter: dict[str, Any] | None = None
+    filter: Condition | None = None
     history: list[Turn] = Field(default=[], max_length=MOST_TURNS)
     stream: bool = False
 
@@ -306,7 +333,7 @@ class EvalBody(ThresholdBody):
     mode: Mode = "auto"
     against: Mode | None = Field(default=None, description="Another mode to compare with.")
     k: Depth = 10
-    filter: dict[str, Any] | None = None
+    filter: Condition | None = None
     strategy: Strategy = "adaptive"
     unknown: Literal["refuse", "count"] = Field(
         default="refuse",
