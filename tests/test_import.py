@@ -67,6 +67,14 @@ def test_a_search_of_a_stored_corpus_loads_what_it_needs() -> None:
     assert sorted(loaded & NOT_FOR_SEARCHES) == []
 
 
+def test_a_search_of_a_path_compares_its_files_without_what_reads_them() -> None:
+    search = "from shortlist.cli import run\nassert run(['search', 'examples/data/docs', 'refund', '--quiet']) == 0"
+    modules_after(search)
+    loaded = modules_after(search)
+    assert "shortlist.sources.folder" in loaded
+    assert sorted(loaded & {*NOT_FOR_SEARCHES, "rich", "shortlist.library.build"}) == []
+
+
 def test_the_hook_loads_what_it_needs() -> None:
     code = (
         "from shortlist.mcp import hook\n"

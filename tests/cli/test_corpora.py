@@ -14,6 +14,7 @@ from shortlist.library import opening
 from shortlist.mcp import agent_server
 from shortlist.server.application import create_app
 from shortlist.server.service_settings import load_settings
+from shortlist.sources import folder
 from tests.cli.conftest import Shell
 
 
@@ -32,6 +33,25 @@ def test_a_search_learns_as_the_settings_file_says(shop: Shell, text: str, learn
     assert shop("search", "shop", "refund").code == 0
     assert [*opening._open.values()][-1].learning == learning
     assert load_settings(shop.folder / FILE, environment={}).usage.learn == learning
+
+
+def test_changed_files_of_a_path_are_counted(shell: Shell) -> None:
+    assert shell("search", "docs", "cafeteria", "--quiet").code == 0
+    (shell.folder / "docs" / "menu.txt").write_text("The cafeteria serves soup.")
+    done = shell("search", "docs", "cafeteria", "--json")
+    assert done.err == "shortlist: docs has changed: 1 added.\n"
+    assert done.json["hits"][0]["id"] == "menu.txt"
+    assert shell("search", "docs", "cafeteria").err == ""
+
+
+def test_files_of_a_path_that_cannot_be_read_again_are_noted(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shell("search", "docs", "refund", "--quiet").code == 0
+    (shell.folder / "docs" / "new").mkdir()
+    (shell.folder / "docs" / "new" / "menu.txt").write_text("The cafeteria serves soup.")
+    monkeypatch.setattr(folder, "MAX_DEPTH", 0)
+    done = shell("search", "docs", "refund")
+    assert done.code == 0
+    assert "has changed, and what was read before is searched" in done.err
 
 
 def test_the_variable_comes_before_the_file_which_is_not_read_then(shop: Shell) -> None:
