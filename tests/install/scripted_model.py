@@ -1,4 +1,4 @@
-"""A model on 127.0.0.1 that says one word to Claude Code and Codex, and keeps what they send."""
+"""A model on 127.0.0.1 that says one word to Claude Code, Codex and Qwen Code, and keeps what they send."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ MESSAGES = [  # that of Claude Code
     {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": USAGE},
     {"type": "message_stop"},
 ]
+COMPLETION = {  # that of Qwen Code
+    "id": "c",
+    "object": "chat.completion.chunk",
+    "model": "m",
+    "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}],
+}
 
 
 @contextmanager
@@ -35,6 +41,9 @@ def run_model() -> Iterator[tuple[str, list[str]]]:
     class Model(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             received.append(self.rfile.read(int(self.headers["content-length"])).decode())
+            if "completions" in self.path:
+                self._send(f"data: {json.dumps(COMPLETION)}\n\ndata: [DONE]\n\n")
+                return
             events: list[Any] = MESSAGES if "messages" in self.path else RESPONSES
             self._send("".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events))
 

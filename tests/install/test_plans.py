@@ -24,6 +24,7 @@ ENTRIES: dict[str, tuple[str, dict[str, Any]]] = {
     "claude-code": ("mcpServers", {**USUAL, "type": "stdio", "alwaysLoad": True}),
     "vscode": ("servers", {**USUAL, "type": "stdio"}),
     "codex": ("mcp_servers", {**USUAL, "required": True, "startup_timeout_sec": 30}),
+    "qwen-code": ("mcpServers", {**USUAL, "alwaysLoadTools": True}),
     "copilot-cli": ("mcpServers", {**USUAL, "type": "local", "tools": ["*"]}),
     "opencode": ("mcp", {"type": "local", "command": ["/opt/bin/shortlist", "mcp"], "enabled": True}),
     "goose": (

@@ -38,7 +38,7 @@ CLIENTS = {
     "claude-code": Client("@anthropic-ai/claude-code@2.1.197", "claude", "Connected"),
     "codex": Client("@openai/codex@0.169.0", "codex", "enabled"),
     "gemini-cli": Client("@google/gemini-cli@0.61.0", "gemini", "(stdio)"),
-    "qwen-code": Client("@qwen-code/qwen-code@0.15.10", "qwen", "(stdio)"),
+    "qwen-code": Client("@qwen-code/qwen-code@0.24.4", "qwen", "(stdio)"),
     "opencode": Client("opencode-ai@1.18.33", "opencode", "connected"),
     "copilot-cli": Client("@github/copilot@1.0.102", "copilot", "local"),
 }
@@ -118,6 +118,16 @@ def test_servers_that_claude_code_has_for_one_folder_move_and_come_back(machine:
     assert run(["uninstall", "--agent", "claude-code"]) == OK
     assert "here: not-a-program" in machine("claude", "mcp", "list")
     assert json.loads(file.read_bytes())["projects"] == json.loads(before)["projects"]
+
+
+def test_the_first_request_of_qwen_code_has_our_tools(machine: Machine) -> None:
+    machine.install(CLIENTS["qwen-code"].package)
+    assert run(["install", "--agent", "qwen-code"]) == OK
+    with run_model() as (address, received):
+        variables = {"OPENAI_BASE_URL": f"{address}/v1", "OPENAI_API_KEY": "x", "OPENAI_MODEL": "m"}
+        machine("qwen", "--auth-type", "openai", "-p", "hello", **variables)
+    declared = [[tool["function"]["name"] for tool in json.loads(body).get("tools", ())] for body in received]
+    assert {"mcp__shortlist__discover", "mcp__shortlist__call"} <= set(declared[0]), declared
 
 
 def ask_claude(machine: Machine, address: str, prompt: str) -> None:

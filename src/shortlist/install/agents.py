@@ -81,7 +81,6 @@ class Agent:
     command: str | None = None
     is_desktop: bool = False  # whether it is started without a shell, whose PATH it does not have
     hint: str = ""  # where to paste the entry, if the agent has no file
-    only_note: str = ""  # what the user should know if ours is its only server
 
     def file(self, scope: Scope, places: Places) -> Path:
         if self.hint:

@@ -17,8 +17,20 @@ from shortlist.mcp_client.server_entries import ALLOW, DENY, fingerprint, is_off
 # Keys of an entry that the gateway reads, or that concern only how the agent shows a server or asks before it calls.
 READ = {"command", "args", "env", "cwd", "url", "headers", "oauth", *ALLOW, *DENY}
 READ |= {key for keys in TIME_LIMIT_KEYS.values() for key in keys}
-OMITTED = {"alwaysAllow", "alwaysLoad", "autoApprove", "bundled", "description", "disabled", "display_name", "enabled"}
-OMITTED |= {"gallery", "name", "required", "role", "source", "timeout", "trust", "type", "version"}
+OMITTED = {"alwaysAllow", "alwaysLoad", "alwaysLoadTools", "autoApprove", "bundled", "description", "disabled"}
+OMITTED |= {
+    "display_name",
+    "enabled",
+    "gallery",
+    "name",
+    "required",
+    "role",
+    "source",
+    "timeout",
+    "trust",
+    "type",
+    "version",
+}
 DISABLED = "it is disabled"
 
 

@@ -156,11 +156,3 @@ def test_a_broken_file_does_not_keep_uninstall_from_the_others(home: Path, capsy
     assert "hooks.json" in errors
     assert "shortlist" in (home / ".codex" / "config.toml").read_text()
     assert not (home / ".gemini").exists()
-
-
-def test_the_search_of_qwen_code_is_named_where_nothing_needs_it(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for options, is_named in (([], False), (["--only"], True)):
-        assert run(["install", "--agent", "qwen-code", *options]) == OK
-        assert ("tool_search" in capsys.readouterr().err) is is_named

@@ -87,9 +87,6 @@ def install(
         words = [*plans.make_command(places, command), "hook"]
         steps = [step.with_hook(hooks.plan_hook(step.agent, places, words, step.change)) for step in steps]
     _apply(out, [*(moves.changes() if moves else ()), *steps], name, dry_run)
-    for each in chosen if only else ():
-        if each.only_note:
-            out.note(each.only_note)
     if command is None and util.find_spec("mcp") is None:
         out.warn(str(MissingExtra("mcp", "shortlist mcp")))
 
