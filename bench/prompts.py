@@ -51,7 +51,7 @@ def run(folders: list[Path]) -> None:
         figures: dict[str, Any] = {}
         collection = _fill(home)
         try:
-            for name in ("prompts", "prompts_dev"):
+            for name in ("prompts", "prompts_new", "prompts_dev"):
                 figures[name] = _measure(collection, load_cases(CASES / f"{name}.jsonl"))
             figures["prompts_dev"]["thresholds"] = _sweep(collection, load_cases(CASES / "prompts_dev.jsonl"))
         finally:
