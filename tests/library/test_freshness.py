@@ -10,8 +10,9 @@ import pytest
 from shortlist import CorpusSource, Document, build, open_corpus, register
 from shortlist.index import location
 from shortlist.index.corpus_paths import FILES_MARK
+from shortlist.index.storage.database import Store
 from shortlist.library import build as builds
-from shortlist.library import freshness
+from shortlist.library import freshness, opening
 from shortlist.sources import folder as folder_module
 from tests.library.built import found
 from tests.sources.samples import write
@@ -109,6 +110,20 @@ def test_what_was_read_before_is_searched_with_a_warning_if_the_files_cannot_be_
         with pytest.warns(UserWarning, match=f"docs:{notes} has changed.*nested more than 0 deep"):
             assert found(notes, "office") == ["office.txt"]
     assert found(notes, "soup") == ["new/menu.txt"]
+
+
+def test_what_was_read_before_is_searched_with_a_warning_while_another_process_writes(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "WAIT_SECONDS", 0)
+    write(notes, {"menu.txt": "Soup."})
+    with open_corpus(notes) as corpus:
+        assert corpus.path is not None
+        store = Store.open(corpus.path)
+    with store.writing(), pytest.warns(UserWarning, match="has changed.*locked by another writer"):
+        assert found(notes, "office") == ["office.txt"]
+    store.close()
+    assert found(notes, "soup") == ["menu.txt"]
 
 
 def test_a_path_that_is_gone_is_searched_as_it_was(notes: Path) -> None:

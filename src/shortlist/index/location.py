@@ -44,6 +44,12 @@ def delete_corpus(name: str | Path) -> None:
         Store.delete_rest(folder)
 
 
+def wait_for_writer(folder: Path, seconds: float) -> None:
+    """Wait until no process on this machine writes to a corpus; an error if that takes longer."""
+    if (folder / DATABASE).exists():
+        Store.check_no_writer(folder, seconds)
+
+
 def requests_of(folder: Path) -> list[Confirmation]:
     """What a foreign folder names and the user has not confirmed: its cluster or, once that is known, its embedder."""
     location = find_location(folder, folder.name)

@@ -19,7 +19,7 @@ from shortlist.index.embedders.embedder_binding import EmbedderSpec
 from shortlist.index.embedders.tools_model import default_in_memory
 from shortlist.index.engine import EMBEDDED, State
 from shortlist.index.engines import pointers
-from shortlist.index.location import find_corpus_file
+from shortlist.index.location import find_corpus_file, wait_for_writer
 from shortlist.index.storage.usage_log import Learning
 from shortlist.library import freshness, registry
 from shortlist.library.corpus_names import find_source, make_not_found, resolve
@@ -28,6 +28,7 @@ from shortlist.safety.principals import ANY, current_principal
 from shortlist.sources.in_memory import documents_of
 
 OPEN_AT_ONCE = 16
+WAIT_SECONDS = 5.0  # for another process that builds a corpus, before what it had before is searched
 _open: dict[tuple[str, int, Learning], Corpus] = {}
 
 Searchable = (
@@ -174,7 +175,8 @@ def _follow_files(name: str, corpus: Corpus, progress: ProgressOption) -> Corpus
     """The corpus of a path with what its files contain now or, if they cannot be read, as it is."""
     entry = registry.find(name)
     try:
-        if entry and freshness.have_changed(entry, corpus):
+        if entry and corpus.path and freshness.have_changed(entry, corpus):
+            wait_for_writer(corpus.path, WAIT_SECONDS)
             return _build_now(name, progress, corpus.learning)
     except (ShortlistError, OSError) as error:
         warning = f"{name} has changed, and what was read before is searched: {error}"

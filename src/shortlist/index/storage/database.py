@@ -125,7 +125,7 @@ class Store:
         others |= {name for name in _list_segments(folder) if not foreign.is_segment_file(name)}
         if others:
             raise CorpusError(f"{folder} contains more than a corpus ({min(others)}). Delete it by hand.")
-        cls._check_no_writer(folder)
+        cls.check_no_writer(folder)
         away = folder.with_name(f"{folder.name}.deleted-{uuid.uuid4().hex[:8]}")
         with _deleting(folder):
             os.rename(folder, away)
@@ -134,7 +134,7 @@ class Store:
     @classmethod
     def empty(cls, folder: Path) -> None:
         """Delete the store from a folder that stays in use; an error while another process writes."""
-        cls._check_no_writer(folder)
+        cls.check_no_writer(folder)
         with _deleting(folder):
             for name in _files(DATABASE):
                 (folder / name).unlink(missing_ok=True)
@@ -153,11 +153,12 @@ class Store:
             folder.rmdir()
 
     @classmethod
-    def _check_no_writer(cls, folder: Path) -> None:
+    def check_no_writer(cls, folder: Path, wait: float = 0) -> None:
+        """Raise CorpusBusy if another process still writes after a wait."""
         with (
             contextlib.suppress(CorpusDamaged, CorpusMismatch),
             contextlib.closing(cls.open(folder)) as store,
-            store.writing(wait=0),
+            store.writing(wait),
         ):
             pass
 
