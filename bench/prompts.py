@@ -59,7 +59,7 @@ def run(folders: list[Path]) -> None:
         figures["process"] = _measure_times(home)
     for name, value in figures.items():
         print(name, json.dumps(value, indent=2))
-    report.save("prompts", figures)
+    report.save("prompts", figures, beside_others=True)
 
 
 def _fill(home: Path) -> Collection:

@@ -50,7 +50,8 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
 
 def save(name: str, figures: Any, *, beside_others: bool = False) -> None:
     """Keep figures in place of those before or, where they are of sets by name, beside those of other sets."""
-    run = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    command = ["git", "-C", str(RESULTS.parent), "rev-parse", "--short", "HEAD"]  # a benchmark may run elsewhere
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     commit, today = run.stdout.strip(), time.strftime("%Y-%m-%d")
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
