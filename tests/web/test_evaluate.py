@@ -233,6 +233,7 @@ def test_on_a_phone_the_page_scrolls_to_the_results(service: Service, visit: Vis
     page = open_eval(visit, service, viewport={"width": 390, "height": 844})
     evaluate(page, FEW)
     expect(page.locator(".tiles").first).to_be_in_viewport(ratio=1)
+    assert page.locator(".strip").evaluate("(strip) => strip.scrollHeight <= strip.clientHeight")
     page.locator("label", has_text="Lint").click()
     page.get_by_role("button", name="Check the corpus").click()
     expect(page.locator(".step")).to_contain_text("error")

@@ -99,6 +99,15 @@ def restored(editable: Service) -> Iterator[Service]:
     editable.ask("POST", "/switch-document-file", {"file": "tools.yaml"})
 
 
+def test_the_settings_fit_on_a_phone(service: Service, visit: Visitor) -> None:
+    page = visit(service.url, "#/settings", viewport={"width": 390, "height": 844})
+    settings = page.get_by_role("region", name="Other settings")
+    expect(settings.get_by_role("row", name=re.compile("^access.grants")).get_by_role("cell")).to_have_text(
+        ["–", "default"]
+    )
+    assert settings.get_by_role("group").evaluate("(table) => table.scrollWidth <= table.clientWidth")
+
+
 def test_a_saved_setting_is_in_force_and_survives_a_reload(restored: Service, visit: Visitor) -> None:
     service = restored
     page = visit(service.url, "#/settings")

@@ -17,7 +17,7 @@ def svg(figure: plots.Figure | None) -> ElementTree.Element:
 def test_points_stand_where_their_values_say() -> None:
     drawn = svg(plots.lines("t", "x", "y", [plots.Series("a", [(0, 0.0), (5, 0.5), (10, 1.0)])]))
     dots = [(float(dot.attrib["cx"]), float(dot.attrib["cy"])) for dot in drawn.iter("circle")]
-    left, right, top, bottom = 52, plots.WIDTH - 16, 14, plots.HEIGHT - 44
+    left, right, top, bottom = 66, plots.WIDTH - 16, 14, plots.HEIGHT - 44
     assert dots == [(left, bottom), ((left + right) / 2, (top + bottom) / 2), (right, top)]
 
 
@@ -33,7 +33,7 @@ def test_a_histogram_shows_shares_of_each_group_and_its_mark() -> None:
     full = plots.HEIGHT - 44 - 14 - plots.HEADROOM  # above the bars, the label of the mark
     assert heights == pytest.approx([0.75 * full, 0.25 * full, full], abs=0.2)
     (mark,) = (line for line in drawn.iter("line") if line.attrib["class"] == "mark")
-    assert float(mark.attrib["x1"]) == pytest.approx((52 + plots.WIDTH - 16) / 2, abs=0.1)
+    assert float(mark.attrib["x1"]) == pytest.approx((66 + plots.WIDTH - 16) / 2, abs=0.1)
 
 
 def test_a_plot_says_in_words_what_it_shows() -> None:

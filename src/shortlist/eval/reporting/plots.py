@@ -11,7 +11,7 @@ from typing import Any
 from shortlist._plain import Plain
 
 WIDTH, HEIGHT = 560, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, WIDTH - 16, 14, HEIGHT - 44  # the edges of the area of the data
+LEFT, RIGHT, TOP, BOTTOM = 66, WIDTH - 16, 14, HEIGHT - 44  # the edges of the area of the data
 BARS = 30
 MOST_DOTS = 60  # that are larger than the line
 HEADROOM = 18  # above the bars, for the label of a line

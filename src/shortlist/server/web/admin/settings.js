@@ -48,12 +48,22 @@ function settingsTable(configuration) {
       table(
         "Other settings",
         ["Setting", "Value", "Origin"],
-        rows.map(({ key, value, origin }) => [h("code", {}, key), formatValue(value), origin]),
+        rows.map(({ key, value, origin }) => [h("code", {}, splitKey(key)), formatValue(value), origin]),
         { class: "texts" },
       ),
     ),
   );
 }
 
+/**
+ * A key that may wrap after its dots and underscores.
+ *
+ * @param {string} key
+ */
+const splitKey = (key) => key.split(/(?<=[._])/).flatMap((part) => [part, h("wbr")]);
+
 /** @param {any} value */
-const formatValue = (value) => (value === null || value.length === 0 ? "–" : String(value));
+function formatValue(value) {
+  if (value === null || (typeof value === "object" ? Object.keys(value) : value).length === 0) return "–";
+  return typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : String(value);
+}
