@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = "embedded"
 MISSING: Any = object()  # a metadata value that a document does not have
+ACCESS = "access"  # the metadata value that names the groups that may see a document
 BUILT_IN = ("id", "title", "kind", "source")  # what can be filtered by beside the metadata
 
 Documents = Iterable["Document | Problem"]

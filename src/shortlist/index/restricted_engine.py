@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 
 from shortlist.errors import CorpusError
-from shortlist.index.engine import Viewer
+from shortlist.index.engine import ACCESS, Viewer
 from shortlist.index.snapshot import Loaded, Snapshot, View
 
 if TYPE_CHECKING:
     from shortlist.documents import Document
     from shortlist.index.config import Config, Drift
-
-KEY = "access"  # of the metadata: the groups that may see a document
 
 
 class _Whole(Protocol):
@@ -33,7 +31,7 @@ class _Whole(Protocol):
     is_own: bool
 
     def config(self) -> Config: ...
-    def snapshot(self) -> AbstractContextManager[Snapshot]: ...
+    def snapshot(self) -> AbstractContextManager[Any]: ...
 
 
 class _Restricted(NamedTuple):
@@ -57,7 +55,7 @@ class RestrictedEngine:
         """The engine belongs to the whole corpus, which stays open."""
 
     def config(self) -> Config:
-        return _without_calibration(self._base.config())
+        return without_calibration(self._base.config())
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -75,7 +73,7 @@ class RestrictedEngine:
 
     def _read_view(self, whole: Snapshot, previous: _Restricted | None) -> _Restricted:
         # not of passages that were deleted: their document may have others now, with another `access`
-        hidden = whole.everything() & whole.match(KEY, "", None, lambda access: not self._viewer.sees(access))
+        hidden = whole.everything() & whole.match(ACCESS, "", None, lambda access: not self._viewer.sees(access))
         named = whole.rows.everything() if self._viewer.rules else ()
         by_rule = [number for number, id, _ in named if not self._viewer.sees_id(id)]
         columns = {item.row: item.columns for item in previous.view.loaded} if previous else {}
@@ -91,7 +89,7 @@ class RestrictedEngine:
             if part.live:
                 loaded.append(Loaded(item.row, item.segment, part, columns.get(item.row, {})))
                 offset += item.segment.size
-        config = _without_calibration(whole.config)
+        config = without_calibration(whole.config)
         view = View(whole.view.generation, whole.view.last_tombstone, config, tuple(loaded))
         return _Restricted(whole.view, view, frozenset(numbers))
 
@@ -136,6 +134,6 @@ class RestrictedEngine:
         raise CorpusError(f"Callers who do not see all documents of a corpus may only read it ({what}).")
 
 
-def _without_calibration(config: Config) -> Config:
+def without_calibration(config: Config) -> Config:
     """What was calibrated depends on the documents that there were, hidden ones among them."""
     return replace(config, floors={}, calibrations={})

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from shortlist._text import clean
 from shortlist.documents import Document, Stamp
 from shortlist.errors import EngineError
 from shortlist.index.config import Drift
+from shortlist.index.engine import ACCESS, MISSING, Viewer
+from shortlist.index.engines import facets
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import PATIENCE_WRITING, Cluster
-from shortlist.index.engines.cluster_rows import document_key, to_document
+from shortlist.index.engines.cluster_rows import STORED, document_key, to_document
 from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.facets import EVERYTHING, Query
+from shortlist.index.engines.visibility import make_query
 from shortlist.index.storage.records import batched
 
 PAGE = 1_000
+SCANNED = 200  # documents in one request, which may be long
 READY: Query = {"term": {"ready": True}}
+FIRST: Query = {"term": {"ordinal": 0}}  # the first passage of each document
 STAMPS: Query = {"term": {"what": "stamp"}}
 _BY_ADDED = ("added", "id")
 
@@ -40,17 +48,21 @@ def base_name(address: Address, name: str) -> str:
 class ClusterCorpus:
     """The aliases of a corpus, and what both its engine and its snapshots read."""
 
-    def __init__(self, cluster: Cluster, base: str) -> None:
+    def __init__(self, cluster: Cluster, base: str, viewer: Viewer | None = None) -> None:
         self.cluster = cluster
+        self.viewer = viewer  # who reads; None: someone who sees everything
+        self.visible = EVERYTHING if viewer is None else make_query(viewer)
         self.base = base
         self.aliases = {part: f"{base}-{part}" for part in PARTS}
         self.state_alias, self.documents_alias, self.passages_alias = self.aliases.values()
 
     def get(self, id: str) -> Document | None:
         row = self._get_row(self.documents_alias, document_key(id))
-        return to_document(row["_source"]) if row and row["_source"].get("ready") else None
+        return to_document(row["_source"]) if row and row["_source"].get("ready") and self._sees(row) else None
 
     def count(self) -> int:
+        if self.viewer:
+            return self.count_rows(self.passages_alias, FIRST)
         return self.count_rows(self.documents_alias, READY)
 
     def since(self, mark: dict[str, Any]) -> Drift:
@@ -74,15 +86,36 @@ class ClusterCorpus:
     def _get_rows(
         self, alias: str, keys: Sequence[str], columns: Sequence[str], patience: float = 0
     ) -> list[Query | None]:
-        """The rows with these keys; None where there is none."""
-        path = f"/{alias}/_mget?_source_includes={','.join(columns)}"
+        """The rows with these keys; None where there is none that the reader may see."""
+        seen_by = ("id", "document", "metadata") if self.viewer else ()
+        path = f"/{alias}/_mget?_source_includes={','.join({*columns, *seen_by})}"
         rows: list[Query] = []
         for batch in batched(keys, PAGE):
             rows += self.cluster.request("POST", path, {"ids": batch}, patience=patience)["docs"]
-        return [row if row.get("found") else None for row in rows]
+        return [row if row.get("found") and self._sees(row) else None for row in rows]
+
+    def _sees(self, row: Query) -> bool:
+        """Whether the reader may see the document of a row, as it is now."""
+        if self.viewer is None:
+            return True
+        found = row["_source"]
+        access = json.loads(found["metadata"]).get(ACCESS, MISSING) if "metadata" in found else MISSING
+        return self.viewer.sees(access) and self.viewer.sees_id(found.get("id") or found["document"])
+
+    def restrict(self, body: Query) -> Query:
+        """A search of passages, of those that the reader may see."""
+        if self.viewer is None:
+            return body
+        return body | {"query": {"bool": {"must": [body.get("query", EVERYTHING)], "filter": [self.visible]}}}
 
     def _search(self, alias: str, body: Query) -> Query:
         """The answer to a search of all shards; an error if one is missing."""
+        if self.viewer:
+            assert alias == self.passages_alias, "only passages can be filtered by who may see them"
+            body = self.restrict(body)
+        return self._send_search(alias, body)
+
+    def _send_search(self, alias: str, body: Query) -> Query:
         return self.cluster.request("POST", f"/{alias}/_search?allow_partial_search_results=false", body)
 
     def count_rows(self, alias: str, query: Query = EVERYTHING) -> int:
@@ -91,8 +124,19 @@ class ClusterCorpus:
 
     def _scan_documents(self, columns: Sequence[str], query: Query = READY, size: int = PAGE) -> Iterator[Query]:
         """The columns of documents, in the order in which they were first added."""
+        if self.viewer:
+            yield from self._scan_visible(columns, size)
+            return
         body = {"query": query, "sort": _BY_ADDED, "_source": columns, "size": size}
-        return (hit["_source"] for hit in self._scan(self.documents_alias, body))
+        yield from (hit["_source"] for hit in self._scan(self.documents_alias, body))
+
+    def _scan_visible(self, columns: Sequence[str], size: int) -> Iterator[Query]:
+        """The columns of the documents that the reader may see, which their first passages show."""
+        body = {"query": FIRST, "sort": ("added", "document"), "_source": ["document"], "size": size}
+        for hits in batched(self._scan(self.passages_alias, body), size):
+            keys = [document_key(hit["_source"]["document"]) for hit in hits]
+            rows = self._get_rows(self.documents_alias, keys, [*columns, "ready"])
+            yield from (row["_source"] for row in rows if row and row["_source"].get("ready"))
 
     def _scan(self, alias: str, body: Query) -> Iterator[Query]:
         """Every hit of a search, in the order of its `sort`."""
@@ -103,6 +147,40 @@ class ClusterCorpus:
             if len(hits) < body["size"]:
                 return
             body["search_after"] = hits[-1]["sort"]
+
+
+class DocumentList(ClusterCorpus):
+    """The documents that the reader may see, in the order in which they were first added."""
+
+    def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
+        end = None if limit is None else offset + limit
+        if not text:
+            return list(itertools.islice(self.scan(), offset, end)), self.count()
+        wanted, found, total = clean(text).casefold(), list[Document](), 0
+        for document in self.scan():
+            texts = (document.id, document.title, document.content, *document.keywords)
+            if any(wanted in part.casefold() for part in texts):
+                total += 1
+                if total > offset and (end is None or total <= end):
+                    found.append(document)
+        return found, total
+
+    def scan(self) -> Iterator[Document]:
+        return map(to_document, self._scan_documents(STORED, size=SCANNED))
+
+    def ids(self) -> list[str]:
+        return [row["id"] for row in self._scan_documents(["id"])]
+
+    def kinds(self) -> dict[str, int]:
+        body: Query = {"size": 0, "query": READY, "aggs": {"kinds": {"terms": {"field": "kind", "size": 1000}}}}
+        buckets = self._send_search(self.documents_alias, body)["aggregations"]["kinds"]["buckets"]
+        counts = [(bucket["key"], bucket["doc_count"]) for bucket in buckets]
+        if self.viewer:
+            each = [{"bool": {"filter": [FIRST, facets.query("kind", "$eq", kind)]}} for kind, _ in counts]
+            body = {"size": 0, "aggs": {"kinds": {"filters": {"filters": each}}}}
+            buckets = self._search(self.passages_alias, body)["aggregations"]["kinds"]["buckets"]
+            counts = [(kind, own["doc_count"]) for (kind, _), own in zip(counts, buckets, strict=True)]
+        return dict(sorted(((kind, n) for kind, n in counts if n), key=lambda pair: (-pair[1], pair[0])))
 
 
 class StoredRow(NamedTuple):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from shortlist._text import clean
-from shortlist.documents import Document, Problem
+from shortlist.documents import Problem
 from shortlist.errors import CorpusBusy, CorpusDamaged, CorpusMismatch, CorpusNotFound, EngineError
 from shortlist.index.config import Config
 from shortlist.index.embedders.embedder_binding import EmbedderBinding
@@ -21,14 +19,21 @@ from shortlist.index.engine import Documents
 from shortlist.index.engines import cluster_schema
 from shortlist.index.engines.address import Address
 from shortlist.index.engines.cluster_client import Cluster, error_reason
-from shortlist.index.engines.cluster_corpus import READY, ClusterCorpus, StoredDocuments, base_name, now, version_of
+from shortlist.index.engines.cluster_corpus import (
+    ClusterCorpus,
+    DocumentList,
+    StoredDocuments,
+    base_name,
+    now,
+    version_of,
+)
 from shortlist.index.engines.cluster_ranking import KnownFacts
-from shortlist.index.engines.cluster_rows import STORED, to_document
 from shortlist.index.engines.cluster_schema import PARTS
 from shortlist.index.engines.cluster_snapshot import ClusterSnapshot
 from shortlist.index.engines.cluster_writer import ClusterWriter
 from shortlist.index.engines.facets import Query
 from shortlist.index.foreign import derived_folder
+from shortlist.index.restricted_engine import RestrictedEngine, without_calibration
 from shortlist.index.storage.records import BATCH, PAUSE, batched, to_record
 from shortlist.index.sync import sync
 from shortlist.protocols import Progress, track
@@ -46,10 +51,10 @@ CONFIG_SECONDS = 1.0
 # A rebuild that has not reported for this long is considered dead.
 REBUILD_SECONDS = 60.0
 
-SCANNED = 200  # documents in one request, which may be long
+MOST_VIEWERS = 1_000  # of which facts are remembered
 
 
-class ClusterEngine(ClusterCorpus):
+class ClusterEngine(DocumentList):
     """A corpus in a cluster."""
 
     is_own = False  # others may write to it, from machines with other files
@@ -61,16 +66,13 @@ class ClusterEngine(ClusterCorpus):
         self._folder = derived_folder(folder)
         self._rows = StoredDocuments(self.cluster, self.base)
         self._known: tuple[float, Config] | None = None
-        self._known_facts = KnownFacts()
+        self._known_facts: dict[Viewer | None, KnownFacts] = {}  # by who reads
 
     def close(self) -> None:
         self.cluster.close()
 
-    def for_viewer(self, viewer: Viewer) -> NoReturn:
-        raise EngineError(
-            f"The corpus {self._name!r} is stored in a cluster, where documents are not hidden by their access yet. "
-            f"Grant write to those who may see all of it, or build it with the embedded engine."
-        )
+    def for_viewer(self, viewer: Viewer) -> RestrictedCluster:
+        return RestrictedCluster(self, viewer)
 
     # Configuration
 
@@ -205,7 +207,7 @@ class ClusterEngine(ClusterCorpus):
         embedder = self.embedders.for_config(config)
         with contextlib.closing(ClusterWriter(self._rows, config, embedder, self._folder)) as writer:
             yield writer
-        self._known_facts.languages = None
+        self._forget_languages()
 
     # Rebuilding
 
@@ -241,7 +243,7 @@ class ClusterEngine(ClusterCorpus):
         except BaseException:
             self._end_rebuild(generation)
             raise
-        self._known_facts.languages = None
+        self._forget_languages()
         self._remember(config)
 
     @contextlib.contextmanager
@@ -303,35 +305,18 @@ class ClusterEngine(ClusterCorpus):
     # Reading
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[ClusterSnapshot]:
-        config = self.config()
+    def snapshot(self, viewer: Viewer | None = None) -> Iterator[ClusterSnapshot]:
+        """The corpus as it is now; of a viewer, without what they may not see."""
+        config = self.config() if viewer is None else without_calibration(self.config())
         get_embedder = partial(self.embedders.for_config, config)
-        yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, self._known_facts)
+        known = self._known_facts.setdefault(viewer, KnownFacts())
+        while len(self._known_facts) > MOST_VIEWERS:
+            del self._known_facts[next(iter(self._known_facts))]
+        yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, known, viewer)
 
-    def browse(self, text: str, offset: int, limit: int | None) -> tuple[list[Document], int]:
-        end = None if limit is None else offset + limit
-        if not text:
-            return list(itertools.islice(self.scan(), offset, end)), self.count()
-        wanted, found, total = clean(text).casefold(), list[Document](), 0
-        for document in self.scan():
-            texts = (document.id, document.title, document.content, *document.keywords)
-            if any(wanted in part.casefold() for part in texts):
-                total += 1
-                if total > offset and (end is None or total <= end):
-                    found.append(document)
-        return found, total
-
-    def scan(self) -> Iterator[Document]:
-        return map(to_document, self._scan_documents(STORED, size=SCANNED))
-
-    def ids(self) -> list[str]:
-        return [row["id"] for row in self._scan_documents(["id"])]
-
-    def kinds(self) -> dict[str, int]:
-        body = {"size": 0, "query": READY, "aggs": {"kinds": {"terms": {"field": "kind", "size": 1000}}}}
-        buckets = self._search(self.documents_alias, body)["aggregations"]["kinds"]["buckets"]
-        counts = [(bucket["key"], bucket["doc_count"]) for bucket in buckets]
-        return dict(sorted(counts, key=lambda pair: (-pair[1], pair[0])))
+    def _forget_languages(self) -> None:
+        for known in list(self._known_facts.values()):
+            known.languages = None
 
     def facts(self) -> dict[str, Any]:
         stats = self.cluster.request("GET", f"/{','.join(self.aliases.values())}/_stats/store,segments")["_all"]
@@ -348,3 +333,12 @@ class ClusterEngine(ClusterCorpus):
 
     def mark(self) -> dict[str, Any]:
         return {"documents": self.count(), "passages": self.count_rows(self.passages_alias), "when": now()}
+
+
+class RestrictedCluster(RestrictedEngine):
+    """A corpus in a cluster for one reader. It reads only."""
+
+    _base: ClusterEngine
+
+    def snapshot(self) -> contextlib.AbstractContextManager[ClusterSnapshot]:  # type: ignore[override]
+        return self._base.snapshot(self._viewer)

@@ -74,6 +74,10 @@ class BM25Query:
         self._df: dict[int, int] = {}
         self._live: int | None = None
         self._lengths: list[float] = []  # of all passages together, by field
+        # The same with what the reader may not see, by which the server scores
+        self._whole_df: dict[int, int] = {}
+        self._whole_live = 0
+        self._whole_lengths: list[float] = []
         self._languages: dict[str, int] = {}
 
     @cached_property
@@ -188,8 +192,31 @@ class BM25Query:
         """
         factor = repetitions(self._reader.config)[1] * self._scoring.k1 + 1.0
         ceiling = self._formula.ceiling(self._scoring.k1)
-        is_multiplied = bool((server_scores * ceiling >= 0.99 * factor * scores).all())
-        return float(MARGIN * server_scores[-1] * ceiling / (factor if is_multiplied else 1.0))
+        longer = self._compare_lengths()
+        is_multiplied = bool((server_scores * ceiling * min(longer, 1.0) >= 0.99 * factor * scores).all())
+        return float(MARGIN * server_scores[-1] * ceiling * max(longer, 1.0) / (factor if is_multiplied else 1.0))
+
+    def _compare_lengths(self) -> float:
+        """The average length of what the reader may see, relative to that of all passages, by which the server scores.
+
+        A score by the one is at most this many times the score by the other, or at most equal to it.
+        """
+        if self._reader.viewer is None:
+            return 1.0
+        weights = self._scoring.weights
+        own, whole = (
+            sum(weight * length for weight, length in zip(weights, lengths, strict=True)) / (live or 1)
+            for lengths, live in ((self._lengths, self.live), (self._whole_lengths, self._whole_live))
+        )
+        return own / whole if own and whole else 1.0
+
+    def _boosts(self, terms: Weights) -> Weights:
+        """What each term counts for the server, beside its idf, which is that of all passages."""
+        if self._reader.viewer is None:
+            return terms
+        weights = self._term_weights(terms).tolist()
+        idf, live = self._formula.idf, self._whole_live
+        return {key: weight / idf(live, self._whole_df[key]) for key, weight in zip(terms, weights, strict=True)}
 
     def _first_candidates(self, terms: Weights, k: int, allowed: Condition | None, only_ranks: bool) -> list[bytes]:
         """The first searches for candidates; with `only_ranks`, only the first ones come with their counts."""
@@ -202,11 +229,11 @@ class BM25Query:
 
     def _candidates(self, terms: Weights, depth: int, allowed: Condition | None, after: int = 0) -> bytes:
         """A search for the best by the server's own scores; without counts and vectors if it skips the first ones."""
-        keys = list(terms)
+        keys, boosts = list(terms), self._boosts(terms)
         if len(keys) > MOST_CLAUSES:
             weights = dict(zip(terms, self._term_weights(terms).tolist(), strict=True))
             keys = sorted(keys, key=lambda key: -weights[key] if self._df[key] else 0.0)[:MOST_CLAUSES]
-        clauses = [{"term": {"body": {"value": term_token(key), "boost": terms[key]}}} for key in keys]
+        clauses = [{"term": {"body": {"value": term_token(key), "boost": boosts[key]}}} for key in keys]
         query: Query = {"bool": {"should": clauses, "minimum_should_match": 1}}
         if allowed is not None:
             query["bool"]["filter"] = [allowed.query]
@@ -219,13 +246,17 @@ class BM25Query:
         hits = [next(answers)["hits"]["hits"] for _ in searches]
         for answer in answers:
             found = answer["aggregations"]
+            whole = found.get("whole", {})
             if "df" in found:
-                self._df |= {int(key): bucket["doc_count"] for key, bucket in found["df"]["buckets"].items()}
+                self._whole_df |= _count_buckets(whole.get("df"))
+                self._df |= _count_buckets(found["df"])
             else:
+                self._whole_live = whole.get("doc_count", 0)
+                self._whole_lengths = [float(whole[name]["value"] or 0.0) for name in LENGTHS if name in whole]
                 self._live = answer["hits"]["total"]["value"]
                 self._lengths = [float(found[name]["value"] or 0.0) for name in LENGTHS]
                 if counted := found.get("languages"):
-                    self._df |= {int(key): bucket["doc_count"] for key, bucket in counted["buckets"].items()}
+                    self._df |= _count_buckets(counted)
                     self._languages = count_languages(
                         self._analyzer, self._live, lambda terms: {term: self._df[term_key(term)] for term in terms}
                     )
@@ -239,12 +270,19 @@ class BM25Query:
             sums: Query = {name: {"sum": {"field": name}} for name in LENGTHS}
             if self._analyzer.detects_languages:
                 sums["languages"] = {"filters": {"filters": _language_filters()}}
-            searches.append(self._reader.make_search({"size": 0, "track_total_hits": True, "aggs": sums}))
+            body = {"size": 0, "track_total_hits": True, "aggs": self._with_whole(sums)}
+            searches.append(self._reader.make_search(body))
         for batch in batched((key for key in dict.fromkeys(keys) if key not in self._df), MOST_CLAUSES):
             terms = {str(key): {"term": {"body": term_token(key)}} for key in batch}
-            body = {"size": 0, "track_total_hits": False, "aggs": {"df": {"filters": {"filters": terms}}}}
+            counts = self._with_whole({"df": {"filters": {"filters": terms}}})
+            body = {"size": 0, "track_total_hits": False, "aggs": counts}
             searches.append(self._reader.make_search(body))
         return searches
+
+    def _with_whole(self, aggregations: Query) -> Query:
+        """Aggregations, and with a viewer the same ones over all passages."""
+        whole = {"whole": {"global": {}, "aggs": aggregations}} if self._reader.viewer else {}
+        return aggregations | whole
 
     def _term_weights(self, terms: Weights) -> Floats:
         """The weight of each term: its count in the query times its idf."""
@@ -323,12 +361,14 @@ class VectorQuery:
 
     def _search(self, vector: Vectors, depth: int, size: int, allowed: Condition | None, only_ranks: bool) -> bytes:
         dialect, rounded = self._reader.cluster.dialect, round_vector(vector)
-        condition = None if allowed is None else allowed.query
+        conditions = [allowed.query] if allowed else []
+        conditions += [self._reader.visible] if self._reader.viewer else []
+        condition = {"bool": {"filter": conditions}} if conditions else None
         if size <= WINDOW:
             body = {"query": dialect.compare_all(rounded, condition), "size": depth}
         else:
             body = dialect.search_graph(rounded, depth, condition)
-        return self._reader.select(body, scored=not only_ranks)
+        return self._reader.select(body, scored=not only_ranks, is_restricted=True)
 
     def _products(self, vector: Vectors, positions: Positions) -> Floats:
         scores = np.full(len(positions), -np.inf)
@@ -336,6 +376,11 @@ class VectorQuery:
         if known:
             scores[known] = np.array([self._reader.vectors[int(positions[at])] for at in known]) @ vector
         return scores
+
+
+def _count_buckets(aggregation: Query | None) -> dict[int, int]:
+    buckets = aggregation["buckets"] if aggregation else {}
+    return {int(key): bucket["doc_count"] for key, bucket in buckets.items()}
 
 
 def _depth(k: int) -> int:

@@ -18,6 +18,7 @@ from shortlist.index.storage.records import batched
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
+    from shortlist.index.engine import Viewer
     from shortlist.results import Floats, Positions, Vectors
 
 # Counts and vectors that are remembered for later searches.
@@ -29,8 +30,8 @@ NO_HITS = Ranking(np.zeros(0, np.int64), np.zeros(0))
 class PassageReader(ClusterCorpus):
     """The passages that were fetched, and requests for more."""
 
-    def __init__(self, cluster: Cluster, base: str, config: Config) -> None:
-        super().__init__(cluster, base)
+    def __init__(self, cluster: Cluster, base: str, config: Config, viewer: Viewer | None = None) -> None:
+        super().__init__(cluster, base, viewer)
         self.config = config
         self.counts: dict[int, RowCounts] = {}
         self.vectors: dict[int, Vectors] = {}
@@ -53,14 +54,18 @@ class PassageReader(ClusterCorpus):
         """The keys of the rows of passages."""
         return [passage_key(document_key(id), ordinal) for id, ordinal in (self._places[at] for at in positions)]
 
-    def make_search(self, body: Query, *, by_score: bool = False) -> bytes:
-        """One of several searches in one request; `by_score` uses the statistics of all shards."""
+    def make_search(self, body: Query, *, by_score: bool = False, is_restricted: bool = False) -> bytes:
+        """One of several searches in one request; `by_score` uses the statistics of all shards.
+
+        `is_restricted` says that the body itself has the condition of what the reader may see.
+        """
+        body = body if is_restricted else self.restrict(body)
         head: Query = {"index": self.passages_alias, "allow_partial_search_results": False}
         return to_lines(head | ({"search_type": "dfs_query_then_fetch"} if by_score else {}), body)
 
-    def select(self, body: Query, *, scored: bool, by_score: bool = False) -> bytes:
+    def select(self, body: Query, *, scored: bool, by_score: bool = False, is_restricted: bool = False) -> bytes:
         """A search that returns columns, with or without those for scores."""
-        return self.make_search(self.columns(scored) | body, by_score=by_score)
+        return self.make_search(self.columns(scored) | body, by_score=by_score, is_restricted=is_restricted)
 
     def columns(self, scored: bool) -> Query:
         """The part of a search that names the columns: reading rows is many times slower."""

@@ -17,7 +17,7 @@ from shortlist.index.config import Config
 from shortlist.index.engine import Located, require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_client import Cluster
-from shortlist.index.engines.cluster_corpus import PAGE
+from shortlist.index.engines.cluster_corpus import PAGE, DocumentList
 from shortlist.index.engines.cluster_ranking import BM25Query, KnownFacts, VectorQuery
 from shortlist.index.engines.cluster_reader import PassageReader
 from shortlist.index.engines.cluster_rows import SHOWN, STORED, document_key, passage_key, to_document, to_passage
@@ -27,6 +27,7 @@ from shortlist.index.storage.records import batched
 from shortlist.protocols import Embedder
 
 if TYPE_CHECKING:
+    from shortlist.index.engine import Viewer
     from shortlist.results import Mask, Positions, Vectors
 
 _ORDER = ("added", "document", "ordinal")
@@ -39,9 +40,15 @@ class ClusterSnapshot(PassageReader):
     can_share_threads = False  # it collects what it has read
 
     def __init__(
-        self, cluster: Cluster, base: str, config: Config, embedder: Callable[[], Embedder | None], known: KnownFacts
+        self,
+        cluster: Cluster,
+        base: str,
+        config: Config,
+        embedder: Callable[[], Embedder | None],
+        known: KnownFacts,
+        viewer: Viewer | None = None,
     ) -> None:
-        super().__init__(cluster, base, config)
+        super().__init__(cluster, base, config, viewer)
         self._embedder = embedder
         self._known = known
 
@@ -49,6 +56,10 @@ class ClusterSnapshot(PassageReader):
     def size(self) -> int:
         self._known.size = self.lexical.live
         return self._known.size
+
+    @property
+    def rows(self) -> DocumentList:
+        return DocumentList(self.cluster, self.base, self.viewer)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -64,6 +75,7 @@ class ClusterSnapshot(PassageReader):
 
     def score(self, request: Request) -> dict[str, Scores]:
         query, terms, words, meaning, allowed, only_ranks, _ = request
+        only_ranks = only_ranks and self.viewer is None  # the server's own scores depend on hidden passages
         lexical, parts = self.lexical, dict[str, Scores]()
         searches = [*lexical.first_searches(terms, words, allowed, only_ranks), *lexical.name_searches(query)]
         if words:
