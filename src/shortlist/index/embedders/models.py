@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.errors import EmbedderError, MissingExtra, import_extra
+from shortlist.index.embedders.mapped_weights import FOLDER_OPTION, refer_to_weights
 from shortlist.index.embedders.tokenization import WordPieceTokenizer
 
 if TYPE_CHECKING:
@@ -250,15 +251,17 @@ class OnnxEmbedder(BaseEmbedder):
         return output if output.ndim == 1 else self._pool(output)
 
 
-def start_session(model: Path, threads: int) -> Any:
-    """Load a model to run each text in that many threads; 0 means one per core."""
+def start_session(model: Path, threads: int, *, is_mapped: bool = False) -> Any:
+    """Load a model to run each text in that many threads; 0 means one per core. Weights in bytes can be mapped."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry(FOLDER_OPTION, str(model.parent))
     with explain_errors(f"The model {model} cannot be loaded"):
-        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        content = refer_to_weights(model) if is_mapped else str(model)
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def minilm() -> OnnxEmbedder:

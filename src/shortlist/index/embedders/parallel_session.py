@@ -27,15 +27,15 @@ class ParallelSession:
 
     def __init__(self, model: Path) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._model, self._threads = model, min(MAX_THREADS, cores)
+        self._model, self._threads = model.resolve(), min(MAX_THREADS, cores)
 
     @cached_property
     def whole(self) -> Any:
-        return models.start_session(self._model, self._threads)
+        return models.start_session(self._model, self._threads, is_mapped=True)
 
     @cached_property
     def _single_threaded(self) -> Any:
-        return models.start_session(self._model, 1) if self._threads > 1 else self.whole
+        return models.start_session(self._model, 1, is_mapped=True) if self._threads > 1 else self.whole
 
     @property
     def metadata(self) -> dict[str, str]:
