@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.index.embedders.piece_table import write_index
 from shortlist.index.embedders.tokenization import UnigramTokenizer
 
 Array = np.ndarray[Any, Any]
@@ -58,6 +59,7 @@ def unpack(source: Path, out: Path) -> None:
     pieces = [text[start:end].decode("utf-8") for start, end in pairwise(ends.tolist())]
     vocabulary = {"pieces": pieces, "scores": [round(float(score), 2) for score in scores]}
     (out / "full.json").write_text(json.dumps(vocabulary, ensure_ascii=False), "utf-8")
+    write_index(out / "full.json")
     tensors: dict[str, Array] = {}
     for _ in range(reader.take("i")[0]):
         name = bytes(reader.array(np.uint8, reader.take("H")[0])).decode()
@@ -83,6 +85,7 @@ def cut(out: Path, texts: Iterable[str]) -> None:
     order = sorted(kept)
     chosen = {name: [rows[number] for number in order] for name, rows in vocabulary.items()}
     (out / "pieces.json").write_text(json.dumps(chosen, ensure_ascii=False, separators=(",", ":")), "utf-8")
+    write_index(out / "pieces.json")
     tensors = dict(np.load(out / "full.npz"))
     blocks = tensors.pop("emb.word")
     tensors["emb.word"] = blocks.reshape(-1, blocks.size // 250_037)[order].reshape(-1, blocks.shape[1])

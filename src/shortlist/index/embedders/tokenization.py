@@ -12,8 +12,10 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 
+from shortlist.index.embedders.piece_table import LONGEST_PIECE, SPECIAL, PieceTable
 from shortlist.index.text.word_parts import compile_late
 
 VOCABULARY = Path(__file__).with_name("data") / "bert-vocab.txt"
@@ -24,7 +26,7 @@ LONGEST_CACHED_WORD = 50  # characters
 class Tokenizer(ABC):
     """Turns a text into the numbers of its tokens, which are their places in a list."""
 
-    def __init__(self, tokens: list[str]) -> None:
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
         self.numbers = {token: number for number, token in enumerate(tokens)}
         self._cache: dict[str, list[int]] = {}
 
@@ -186,37 +188,30 @@ _UNKNOWN_PENALTY = 10.0  # an unknown character costs as much more than the rare
 
 
 class UnigramTokenizer(TransformerTokenizer):
-    """The tokenizer of XLM-R: of all ways to cut a word into pieces the most likely one.
-
-    The file has the pieces and the logarithm of how likely each is. The first four are special.
-    """
+    """The tokenizer of XLM-R: of all ways to cut a word into pieces the most likely one."""
 
     def __init__(self, path: Path) -> None:
-        vocabulary = json.loads(path.read_text("utf-8"))
-        super().__init__(vocabulary["pieces"])
-        self.first, _, self.separator, self.unknown = range(4)
-        for special in vocabulary["pieces"][:4]:
-            del self.numbers[special]
-        self.space = self.numbers[_SPACE]  # alone before a word that starts with an unknown character
-        self._scores: list[float] = vocabulary["scores"]
-        self._longest = max(map(len, self.numbers))
-        self._unknown_score = min(self._scores) - _UNKNOWN_PENALTY
+        super().__init__()
+        self.first, _, self.separator, self.unknown = range(SPECIAL)
+        self._pieces = PieceTable(path)
+        self.space = self._pieces.find(_SPACE)  # alone before a word that starts with an unknown character
+        self._unknown_score = min(self._pieces.scores) - _UNKNOWN_PENALTY
 
     def _split(self, text: str) -> list[str]:
         read = unicodedata.normalize("NFKC", text.translate(_READ))
         return [_SPACE + word for word in read.split(" ") if word]
 
     def _encode_word(self, word: str) -> list[int]:
-        if word in self.numbers:
-            return [self.numbers[word]]
-        numbers, scores, longest, unknown = self.numbers, self._scores, self._longest, self._unknown_score
+        find, scores, unknown = self._pieces.find, self._pieces.scores, self._unknown_score
+        if (whole := find(word)) is not None:
+            return [whole]
         end = len(word)
         best = [0.0] + [-math.inf] * end
         taken: list[tuple[int, int]] = [(0, 0)] * (end + 1)  # the piece that ends here, and where it starts
         for start in range(end):
             here = best[start]
-            for stop in range(start + 1, min(start + longest, end) + 1):
-                number = numbers.get(word[start:stop])
+            for stop in range(start + 1, min(start + LONGEST_PIECE, end) + 1):
+                number = find(word[start:stop])
                 if number is not None and here + scores[number] > best[stop]:
                     best[stop], taken[stop] = here + scores[number], (number, start)
             if here + unknown > best[start + 1]:
