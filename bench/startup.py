@@ -43,6 +43,7 @@ def run(folders: list[Path]) -> None:
         environment = {**os.environ, "HOME": home} | {
             f"SHORTLIST_{name}_DIR": f"{home}/{name.lower()}" for name in ("CONFIG", "DATA", "CACHE")
         }
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
         build = ("build", "shop", "--kind", "catalog", "--root", str(ROOT / "examples" / "data" / "tools.yaml"))
         _measure(ROOT, build, environment)
         commands: dict[str, tuple[str, ...]] = dict(COMMANDS)
