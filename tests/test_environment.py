@@ -22,6 +22,7 @@ OTHERS = {
     "cli/terminal/screen.py",
     "display/progress.py",
     "index/embedders/models.py",
+    "index/kernels/numpy_threads.py",
     "install/agent_check.py",
     "install/agents.py",
     "mcp_client/config_files.py",

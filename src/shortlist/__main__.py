@@ -3,8 +3,11 @@
 import gc
 import sys
 
+from shortlist.index.kernels.numpy_threads import limit_threads
+
 
 def main() -> None:
+    limit_threads()
     if sys.argv[1:] == ["hook"]:  # every prompt waits for it, so it does not load the other commands
         from shortlist.safety.processes import find_import_path  # noqa: PLC0415
 
