@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist import REFUSAL, Document, ask, build, ingest
+from shortlist import REFUSAL, CorpusSource, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
 from shortlist.answer.extractive.signals import read_question
 from shortlist.index.corpus import Corpus
@@ -90,7 +90,19 @@ def test_a_row_of_a_table_is_an_answer() -> None:
         "r", "", "name: Ada Lovelace | born: 1815 | city: London", kind="row", source="/d/p.csv", locator="row=4"
     )
     answer = ask(build([row], in_memory=True), "When was Ada Lovelace born?")
-    assert answer.text == "name: Ada Lovelace | born: 1815 | city: London [p.csv:row=4]"
+    assert answer.text == "Ada Lovelace: born 1815 [p.csv:row=4]"
+
+
+@pytest.mark.extras
+def test_of_a_row_with_many_columns_the_cell_that_is_asked_for_is_the_answer(tmp_path: Path) -> None:
+    header = "id,name,department,city,salary,phone,email,manager"
+    rows = ["4,Daniel Roth,IT,Basel,105000,061 555 01 04,roth@example.org,Eva Huber"]
+    rows += ["6,Frank Suter,Logistics,Chur,62000,081 555 01 06,suter@example.org,Gina Bosshard"]
+    (tmp_path / "staff.csv").write_text("\n".join([header, *rows]))
+    corpus = build(CorpusSource.from_files(tmp_path), in_memory=True)
+    answer = ask(corpus, "What is the phone number of Daniel Roth?")
+    assert answer.text == "Daniel Roth: phone 061 555 01 04 [staff.csv:row=1]"
+    assert ask(corpus, "Who is the manager of Frank Suter?").text.startswith("Frank Suter: manager Gina Bosshard")
 
 
 def test_the_price_of_express_delivery_is_found_in_the_example_documents(tmp_path: Path) -> None:
