@@ -12,6 +12,7 @@ from shortlist import (
     SourceError,
     build,
 )
+from shortlist._paths import config_dir
 from shortlist.documents import Problem
 from shortlist.mcp_client.config_files import ConfigurationFile, PendingFile, possible_files, servers_in_files
 from shortlist.mcp_client.project_trust import trust
@@ -188,6 +189,18 @@ def test_what_would_run_is_shown_for_approval_however_it_is_written(home: Path) 
         ("", [], "https://evil.example"),
         ("evil", [], ""),
     ]
+
+
+def test_servers_outside_of_a_list_are_read_in_our_own_file_or_reported(home: Path) -> None:
+    own = config_dir() / "mcp.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(json.dumps({"a": {"command": "x"}}))
+    assert read().keys() == {"a"}
+    own.write_text(json.dumps({"a": {"command": "x"}, "permissions": {}}))
+    with pytest.raises(SourceError, match="no mapping 'mcpServers'"):
+        read()
+    own.write_text(json.dumps({"permissions": {}}))
+    assert read() == {}
 
 
 def test_servers_for_one_folder_are_read_there_and_go_before_those_for_all(

@@ -22,7 +22,11 @@ FAILING = {
     "exits at once": (program("pass"), "failed: Connection closed."),
     "fails": (program("raise SystemExit('no licence')"), "failed: Connection closed. It said: no licence"),
     "prints rubbish and exits": (program("print('{rubbish')"), "failed: Connection closed."),
-    "is not there": ({"command": "/no/such/server"}, "failed: [Errno 2] No such file or directory: '/no/such/server'."),
+    "is not there": ({"command": "/no/such/server"}, "failed: No such file or directory: '/no/such/server'."),
+    "has arguments in its command": (
+        {"command": "no-such-server --x"},
+        "failed: No such file or directory: 'no-such-server --x'. Its arguments belong in 'args'.",
+    ),
     "is not listening": ({"url": "http://127.0.0.1:1/mcp"}, "failed: All connection attempts failed."),
     "is not listening to events": ({"url": "http://127.0.0.1:1/sse", "type": "sse"}, "failed: All connection att"),
     "repeats a page": (

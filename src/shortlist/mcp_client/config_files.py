@@ -22,7 +22,7 @@ from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp_client.project_trust import is_trusted, key_of
 from shortlist.mcp_client.server_config import KEYS, ServerConfig, find_entries, runs_shortlist, servers_of
-from shortlist.mcp_client.server_entries import command_line, list_local
+from shortlist.mcp_client.server_entries import command_line, is_server, list_local
 from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 
 OWN_FILE = "mcp.json"  # in our configuration directory
@@ -99,8 +99,10 @@ class ConfigurationFile:
 
     @property
     def names_servers(self) -> bool:
-        """Whether it has a list of servers; the settings of a program may have none."""
-        return bool(self.data.keys() & set(KEYS) or self._local)
+        """Whether it has a list of servers; the settings of a program may have none. In our own file, a server that is
+        not in a list counts, too: reading it is possible or reports where it belongs."""
+        is_own = self.path == Path(key_of(config_dir() / OWN_FILE))
+        return bool(self.data.keys() & set(KEYS) or self._local or (is_own and any(map(is_server, self.data.values()))))
 
     def entries(self) -> dict[str, Any]:
         """The servers, with variables as written, without disabled ones and without shortlist itself."""

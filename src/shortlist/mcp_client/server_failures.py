@@ -79,6 +79,9 @@ def describe_failure(
         return str(error)
     if isinstance(error, TimeoutError):
         reason = f"did not answer within {timeout:g} seconds{advice}"
+    elif isinstance(error, FileNotFoundError) and error.filename:
+        hint = ". Its arguments belong in 'args'" if " " in server.command else ""
+        reason = f"failed: {error.strerror}: {error.filename!r}{hint}"
     elif hasattr(error, "errors"):  # of a validation
         first = error.errors()[0]
         reason = f"broke the protocol at {'.'.join(map(str, first['loc']))}: {first['msg']}"

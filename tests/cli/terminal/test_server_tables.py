@@ -15,7 +15,9 @@ def test_a_server_that_never_listed_its_tools_comes_with_the_command_that_does()
     row: dict[str, str | int | None] = {"name": "git", "state": "idle", "tools": None}
     data = {"servers": [row], "pending_files": [], "notes": [], "pending": []}
     assert "mcp status --refresh" in render(lambda screen: show_servers(screen, data))
-    row["tools"] = 0
+    row["problem"] = "The server git failed."
+    assert "--refresh" not in render(lambda screen: show_servers(screen, data))
+    row |= {"tools": 0, "problem": None}
     assert "--refresh" not in render(lambda screen: show_servers(screen, data))
 
 

@@ -123,7 +123,7 @@ def status(out: Output, refresh: bool, profile: str | None, only: tuple[str, ...
         **gateway.profile,
         "pending": [tool.review() for tool in gateway.catalog.list_pending()],
         "new": [tool.id for tool in gateway.catalog.list_new()],
-        "notes": gateway.new_notes(),
+        "notes": gateway.new_notes() + ([] if gateway.profile else gateway.empty_notes()),
         "pending_files": [{"file": file.id, "servers": file.servers} for file in gateway.pending_files],
     }
     brief = [*(row["file"] for row in data["pending_files"]), *(row["tool"] for row in data["pending"])]

@@ -25,9 +25,9 @@ def show_servers(screen: Screen, data: Row) -> None:
     if table:
         titles = ("server", "state", "tools", "read-only", "pending", "denied", "problem")
         screen.draw_table(titles, table, ("bold", "", "", "", "", "", "dim"))
-        if any(row["tools"] is None for row in data["servers"]):
+        if any(row["tools"] is None and not row.get("problem") for row in data["servers"]):
             screen.say("List the tools with: shortlist mcp status --refresh", "dim")
-    else:
+    elif not data["notes"]:
         screen.say("No server is configured." if "profile" not in data else "No server is chosen.", "yellow")
     if chosen := data.get("profile"):
         name, narrowed = chosen.get("name", ""), chosen.get("narrowed_to", "")
