@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from shortlist.errors import SourceError
 from shortlist.mcp.gateway import dispatch, upstream
+from shortlist.mcp.gateway.upstream_session import UpstreamSession
+from shortlist.mcp_client.server_failures import StderrTail
 from tests.mcp.conftest import WEATHER, Agent, Servers, tool, until, with_agent
 
 # Life cycle
@@ -65,6 +69,31 @@ def test_a_server_that_keeps_failing_is_retried_with_growing_pauses_and_then_onl
 
     with_agent(gateway, talk)
     assert pauses[:3] == [0.01, 0.02, 0.04]
+
+
+def test_one_who_waits_for_a_start_that_fails_at_once_gets_the_reason(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: UpstreamSession, stderr_tail: StderrTail) -> AbstractAsyncContextManager[None]:
+        raise SourceError("no luck")
+
+    def close_slowly(stderr_tail: StderrTail) -> None:
+        time.sleep(0.2)
+        close(stderr_tail)
+
+    close = StderrTail.close
+    monkeypatch.setattr(StderrTail, "close", close_slowly)
+    monkeypatch.setattr(UpstreamSession, "open", fail)
+    servers.add("weather", WEATHER)
+    gateway = servers.gateway()
+
+    async def refresh() -> None:
+        await gateway.refresh()
+        await gateway.close()
+
+    asyncio.run(refresh())
+    (row,) = gateway.status()
+    assert (row["state"], row["problem"]) == ("waiting", "The server weather failed: no luck.")
 
 
 def test_a_call_during_a_long_pause_says_how_long_it_lasts(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,7 @@ class Upstream:
                 continue
             if self.state == "starting":
                 await asyncio.to_thread(self._catalog.record_failure, self.server, problem)
+                self._failed_starts += 1  # only now, so that those who wait for the start find the problem
             if session.refusal:
                 await self._set_state("needs sign-in")
                 return
@@ -214,8 +215,6 @@ class Upstream:
             error = failure
         if needs_sign_in(error):
             session.refusal = error
-        if self.state == "starting":
-            self._failed_starts += 1
         self._session = None
         await asyncio.to_thread(stderr_tail.close)
         advice = " (to allow more, set 'startup_timeout_sec' of the server)"
