@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from fastapi.testclient import TestClient
 
 import shortlist
 from shortlist import Document
 from shortlist.index.engines.address import PROCESS, Address
+from shortlist.server.access.named_tokens import create_token
 from tests.index.engines.conftest import address, on_servers  # noqa: F401
+from tests.mcp.conftest import HEADERS
 from tests.server.conftest import Make
+from tests.server.routes.test_hidden_documents import CHANGING, CORPUS, PLANS, REQUESTS, TOOLS
 
 NOTES = [
     Document("mars", "Mars", "Mars has two moons, Phobos and Deimos. They were discovered in 1877 by Asaph Hall."),
@@ -43,6 +48,37 @@ def test_a_corpus_in_a_cluster_is_listed_searched_discovered_asked_and_changed(
     assert planets.post("/v1/corpora/planets/search", json={"query": "rings"}).json()["hits"][0]["id"] == "saturn"
     assert planets.delete("/v1/corpora/planets/documents/saturn").json()["removed"] == 1
     assert planets.get("/v1/corpora/planets/documents").json()["count"] == 2
+
+
+@on_servers
+def test_no_answer_shows_that_a_cluster_has_hidden_documents(address: str, make: Make) -> None:  # noqa: F811
+    """Answers over a corpus with hidden documents are those over one in which they never existed."""
+    token = {"Authorization": f"Bearer {create_token('ada', ['staff'], None)}"}
+    shown = [Document(**tool) for tool in TOOLS]
+    engine, found = f"{address}?shards=3", []
+    for name, documents in (("one", [*shown, *(Document(**plan) for plan in PLANS)]), ("two", shown)):
+        shortlist.build(documents, name, embedder="light", engine=engine).close()
+    client = make(access__grants={"one": {"read": ["staff"]}, "two": {"read": ["staff"]}}, mcp__upstream=False)
+    for name in ("one", "two"):
+        answers = []
+        for method, path, body in REQUESTS:
+            arguments = body if method != "MCP" else {**body, "corpus": name} if path in ("read", "ask") else None
+            if method == "MCP" and arguments:
+                params = {"name": path, "arguments": arguments}
+                call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+                answer = client.post("/mcp", json=call, headers=HEADERS | token)
+            elif method != "MCP" and path.startswith(CORPUS):
+                path = path.replace(CORPUS, f"/v1/corpora/{name}")
+                answer = client.request(method, path, json=body, headers=token)
+            else:
+                continue
+            text = CHANGING.sub("", answer.text).replace(f"/{name}", "/NAME").replace(f"'{name}'", "'NAME'")
+            answers.append((answer.status_code, re.sub(rf'\\?"{name}\\?"', '"NAME"', text)))
+        found.append(answers)
+    whole, visible = found
+    assert whole == visible
+    assert {status for status, _ in whole} == {200, 403, 404, 422}
+    assert "secret" not in str(whole)
 
 
 def test_an_unreachable_cluster_is_503(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

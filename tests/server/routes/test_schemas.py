@@ -39,7 +39,9 @@ def try_operation(operation: Any, mode: GenerationMode) -> None:
     @given(operation.as_strategy(generation_mode=mode))
     def answers_as_documented(case: Any) -> None:
         # no schema can describe which files exist, or which filters are valid: these are 422 too
-        case.call_and_validate(excluded_checks=[positive_data_acceptance])
+        answer = case.call()
+        if answer.status_code != 413:  # a generated body may be larger than those of any request
+            case.validate_response(answer, excluded_checks=[positive_data_acceptance])
 
     with contextlib.suppress(Unsatisfiable):  # an operation without invalid requests
         answers_as_documented()
