@@ -88,7 +88,7 @@ class ClusterCorpus:
     ) -> list[Query | None]:
         """The rows with these keys; None where there is none that the reader may see."""
         seen_by = ("id", "document", "metadata") if self.viewer else ()
-        path = f"/{alias}/_mget?_source_includes={','.join({*columns, *seen_by})}"
+        path = f"/{alias}/_mget?_source_includes={','.join(dict.fromkeys((*columns, *seen_by)))}"
         rows: list[Query] = []
         for batch in batched(keys, PAGE):
             rows += self.cluster.request("POST", path, {"ids": batch}, patience=patience)["docs"]

@@ -310,8 +310,8 @@ class ClusterEngine(DocumentList):
         config = self.config() if viewer is None else without_calibration(self.config())
         get_embedder = partial(self.embedders.for_config, config)
         known = self._known_facts.setdefault(viewer, KnownFacts())
-        while len(self._known_facts) > MOST_VIEWERS:
-            del self._known_facts[next(iter(self._known_facts))]
+        if len(self._known_facts) > MOST_VIEWERS:
+            self._known_facts.clear()
         yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, known, viewer)
 
     def _forget_languages(self) -> None:
