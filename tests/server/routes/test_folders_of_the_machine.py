@@ -97,6 +97,15 @@ def test_a_filter_does_not_show_folders(client: TestClient, folder: Path) -> Non
         assert len(found["ops"].json()["hits"]) == 2
 
 
+@pytest.mark.parametrize("group", ["staff", "ops"])
+@pytest.mark.parametrize("depth", [300, 900, 980, 20_000])
+def test_a_filter_of_any_depth_is_refused_or_answered(client: TestClient, depth: int, group: str) -> None:
+    condition = '{"$not":' * depth + "{}" + "}" * depth
+    body = f'{{"query": "shoes", "filter": {condition}}}'
+    headers = sign(group) | {"Content-Type": "application/json"}
+    assert client.post(f"{CORPUS}/search", content=body, headers=headers).status_code in (200, 400, 422)
+
+
 def test_a_corpus_that_cannot_be_read_does_not_show_its_folder(client: TestClient) -> None:
     (corpus_folder("guides") / "corpus.db").write_bytes(b"x" * 4096)
     problems = [answer(client, group, "GET", "/v1/corpora", None) for group in ("staff", "ops")]

@@ -50,16 +50,18 @@ def check_condition(condition: dict[str, Any]) -> dict[str, Any]:
     return condition
 
 
-def _compares_paths(condition: Any, key: str = "") -> bool:
-    if isinstance(condition, list):
-        return any(_compares_paths(part, key) for part in condition)
-    is_path = key.partition(".")[0] in PATHS
-    return isinstance(condition, dict) and any(
-        (name == SOURCE and not key)
-        or (name in ORDERS and is_path)
-        or _compares_paths(part, key if name.startswith("$") else key or name)
-        for name, part in condition.items()
-    )
+def _compares_paths(condition: Any) -> bool:
+    waiting = [("", condition)]  # parts, each with the key that it is about; nested as deep as a body may be
+    while waiting:
+        key, part = waiting.pop()
+        if isinstance(part, list):
+            waiting += [(key, one) for one in part]
+        elif isinstance(part, dict):
+            is_path = key.partition(".")[0] in PATHS
+            if any((name == SOURCE and not key) or (name in ORDERS and is_path) for name in part):
+                return True
+            waiting += [(key if name.startswith("$") else key or name, one) for name, one in part.items()]
+    return False
 
 
 Condition = Annotated[dict[str, Any], AfterValidator(check_condition)]
