@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import mimetypes
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
@@ -71,7 +72,14 @@ HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"
 
 
 class ServiceRoute(APIRoute):
-    """A route that answers HEAD if it answers GET (the server leaves out the body), and takes only strict JSON."""
+    """A route that answers HEAD if it answers GET (the server leaves out the body), and takes only strict JSON.
+
+    A coroutine function without parameters returns a response, which is sent as it is.
+    """
+
+    def __init__(self, path: str, *arguments: Any, **options: Any) -> None:
+        super().__init__(path, *arguments, **options)
+        self._start = path.partition("{")[0]  # of every path that matches
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -79,9 +87,16 @@ class ServiceRoute(APIRoute):
         async def handle_strictly(request: Request) -> Response:
             return await handle(StrictRequest(request.scope, request.receive))
 
-        return handle_strictly
+        async def respond(request: Request) -> Response:
+            response: Response = await self.endpoint()
+            return response
+
+        takes_nothing = not (inspect.signature(self.endpoint).parameters or self.dependencies)
+        return respond if takes_nothing and inspect.iscoroutinefunction(self.endpoint) else handle_strictly
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if not (scope.get("root_path") or scope["path"].startswith(self._start)):
+            return Match.NONE, {}
         match, child_scope = super().matches(scope)
         return Match.FULL if match is Match.PARTIAL and self._is_head(scope) else match, child_scope
 
@@ -241,9 +256,9 @@ def _add_status(
         }
 
     @app.get("/health", response_model=None, responses=describe_responses(answer="Health"), tags=["service"])
-    async def health() -> dict[str, str]:
+    async def health() -> Response:
         """Whether the process is running."""
-        return {"status": "ok"}
+        return Response(b'{"status":"ok"}', media_type=JSON)
 
     @endpoints.add("GET /ready", "Health", tag="service")
     def ready() -> dict[str, str]:

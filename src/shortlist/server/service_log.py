@@ -18,6 +18,10 @@ def log_to_stderr(level: str) -> None:
     """Log the service and its libraries as lines of JSON or, on a terminal, only warnings and errors as plain text."""
     handler = BatchedLines()
     handler.setFormatter(logging.Formatter("shortlist: %(message)s") if sys.stderr.isatty() else JsonLines())
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = (
+        False  # not looked up, since no line has them
+    )
+    logging.logAsyncioTasks = False  # type: ignore[attr-defined]  # from Python 3.12
     quiet = level if level in ("error", "critical") else "warning"
     for name in ("shortlist", "uvicorn", "mcp"):
         logger = logging.getLogger(name)
