@@ -17,7 +17,7 @@ from shortlist import __version__
 from shortlist._environment import read_variable
 from shortlist.errors import needs_extra
 
-API = "opentelemetry.trace"  # is loaded if this process uses OpenTelemetry
+API, SDK = "opentelemetry.trace", "opentelemetry.sdk"  # what records is in the second, or of another vendor
 NAME = "shortlist"
 DURATION = "shortlist.operation.duration"
 REQUEST_HEADER = "x-request-id"
@@ -70,7 +70,11 @@ def _durations() -> Any:
 
 
 def is_used() -> bool:
-    return API in sys.modules
+    """Whether this process records. Libraries that could do so load the API, too."""
+    trace = sys.modules.get(API)
+    return trace is not None and (
+        SDK in sys.modules or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    )
 
 
 def traced(
@@ -81,7 +85,7 @@ def traced(
     def decorate(function: Callable[Params, Result]) -> Callable[Params, Result]:
         @functools.wraps(function)
         def call(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-            if API not in sys.modules:
+            if not is_used():
                 return function(*args, **kwargs)
             with Span(f"{NAME}.{name}") as span:
                 result = function(*args, **kwargs)
@@ -96,7 +100,7 @@ def traced(
 def current_ids() -> dict[str, str]:
     """The ids of the request and of the span that this code runs for."""
     ids = {"request_id": request} if (request := current_request.get()) else {}
-    if API in sys.modules:
+    if is_used():
         from opentelemetry import trace  # noqa: PLC0415
 
         context = trace.get_current_span().get_span_context()
@@ -108,7 +112,7 @@ def current_ids() -> dict[str, str]:
 def to_headers() -> dict[str, str]:
     """The current request and trace, for another process."""
     headers = {REQUEST_HEADER: current_request.get()}
-    if API in sys.modules:
+    if is_used():
         from opentelemetry import propagate  # noqa: PLC0415
 
         propagate.inject(headers)
@@ -118,7 +122,7 @@ def to_headers() -> dict[str, str]:
 def resume(headers: Mapping[str, str]) -> None:
     """Work for the request and trace of another process or task from now on."""
     current_request.set(headers[REQUEST_HEADER])
-    if API in sys.modules:
+    if is_used():
         from opentelemetry import context, propagate  # noqa: PLC0415
 
         context.attach(propagate.extract(headers))
