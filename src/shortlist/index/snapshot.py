@@ -354,25 +354,28 @@ class Snapshot:
 
     def _read_column(self, item: Loaded, key: str) -> Column:
         values: list[Any] = [MISSING]
-        codes: dict[str, int] = {}
+        codes: dict[Any, int] = {}
 
         @lru_cache(10_000)  # many documents have the same metadata
         def code_of(metadata: str, built_in: str | None) -> int:
             value = _look_up(metadata, key, MISSING if built_in is None else built_in)
-            code = 0 if value is MISSING else codes.setdefault(json.dumps(value, sort_keys=True), len(values))
+            if value is MISSING:
+                return 0
+            code = codes.setdefault(
+                (type(value), value) if isinstance(value, str | int) else json.dumps(value, sort_keys=True), len(values)
+            )
             if code == len(values):
                 values.append(value)
             return code
 
-        rows = self._connection.execute(
-            f"SELECT p.num, d.metadata, {f'd.{key}' if key in BUILT_IN else 'NULL'} FROM passages p "
-            "JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ?",
-            item.row[:2],
-        )
-        coded = np.fromiter(((number, code_of(*fields)) for number, *fields in rows), dtype="i8,i8")
-        column = np.zeros(item.segment.size, dtype=np.int64)
-        column[np.searchsorted(item.segment.passages, coded["f0"])] = coded["f1"]
-        return Column(self.generation, column, values)
+        query = f"SELECT num, metadata, {key if key in BUILT_IN else 'NULL'} FROM documents WHERE num IN ({{}})"
+        documents, of_document = np.unique(item.segment.documents, return_inverse=True)
+        column = np.zeros(len(documents), dtype=np.int64)  # a deleted document has no value
+        for batch in batched(documents.tolist(), _AT_ONCE):
+            if rows := self._connection.rows(query.format(",".join("?" * len(batch))), batch):
+                numbers, *fields = zip(*rows, strict=True)
+                column[np.searchsorted(documents, numbers)] = list(map(code_of, *fields))
+        return Column(self.generation, column[of_document], values)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         found: dict[int, tuple[tuple[Any, ...], str]] = {}
