@@ -31,6 +31,28 @@ ROUNDED_FOR_EACH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sketches:
+    """The signs of vectors after a rotation, in blocks, and for each a factor: they estimate its products."""
+
+    codes: NDArray[np.uint8]
+    factors: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        freeze(self.codes, self.factors)
+
+    @classmethod
+    def of(cls, vectors: Vectors) -> Sketches:
+        return cls(*vector_loops.sketch(np.ascontiguousarray(vectors)))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"sketches.codes": self.codes, "sketches.factors": self.factors}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Sketches | None:
+        return cls(arrays["sketches.codes"], arrays["sketches.factors"]) if "sketches.codes" in arrays else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RoundedVectors:
     """Vectors in bytes and, for each, the value of one step, how far it was moved, and its length."""
 
@@ -52,13 +74,16 @@ class RoundedVectors:
         alive: Mask | None,
         added: Floats | None = None,
         factor: float = 1.0,
+        sketches: Sketches | None = None,
     ) -> tuple[Positions, Floats]:
         """Places that include the k nearest and all that tie with the last, and their exact products with the query.
 
-        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`.
+        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`. With
+        `sketches` about one in a hundred may be missing.
         """
         query = np.ascontiguousarray(query)
-        return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor)
+        estimates = None if sketches is None else (sketches.codes, sketches.factors)
+        return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor, estimates)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"rounded.codes": self.codes, "rounded.facts": self.facts}

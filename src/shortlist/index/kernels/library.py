@@ -30,7 +30,8 @@ _FUNCTIONS = {
     "hash_spans": "pppip-", "rehash": "pipi-", "scan": "pppippippipppb",
     "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
-    "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipippdppi",
+    "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipippdpppppi",
+    "sketch_vectors": "piipp-", "find_peaks": "ppiiippp-",
     "make_table": "pipb", "matcher_bytes": "ii", "prepare_matcher": "pp-", "encode_many": "ppipp-",
     "decode_many": "ppippii", "guard_mapping": "pii", "release_mapping": "i-", "count_faults": "i",
 }  # fmt: skip

@@ -1,10 +1,13 @@
 /* Exact nearest neighbors: bytes bound every product, and only vectors that may be among the nearest are compared. */
-#include "loops.h"
+#include "sketches.h"
 
 enum { STEPS = 127 }; /* on each side of zero */
 
 /* More than the rounding errors of single-precision sums, as a share of the lengths. */
 #define SLACK 1e-5f
+
+/* Vectors with the highest estimates that are compared first, for each that is wanted. */
+enum { FIRST_FOR_EACH = 4 };
 
 /* Vectors in bytes; for each the value of a step, how far it was moved at most, and its length as rounded. */
 EXPORT void round_vectors(const float *vectors, int64_t count, int64_t size, int8_t *codes, float *facts) {
@@ -89,15 +92,32 @@ static int compare_bounded(const void *first, const void *second) {
     return one->place < two->place ? -1 : one->place > two->place;
 }
 
+/* The least of the `wanted` highest of some numbers. */
+static float find_least(const float *numbers, int64_t count, int64_t wanted) {
+    float *best = malloc(wanted * sizeof *best);
+    for (int64_t number = 0; number < wanted; number++)
+        best[number] = -INFINITY;
+    for (int64_t place = 0; place < count; place++)
+        if (numbers[place] > best[0])
+            push(best, wanted, numbers[place]);
+    float least = best[0];
+    free(best);
+    return least;
+}
+
 /* Write places that include the k nearest and all that tie with the last, and their exact products; their number.
 
    Both sides were rounded: by the Cauchy-Schwarz inequality a product differs by at most the distance that one was
    moved times the length of the other. With `added`, the nearest are those with the highest sum of their number there
    and `factor` times the product, and the one with the highest product and its ties are included, too. `places` and
-   `scores` have room for all vectors. */
+   `scores` have room for all vectors.
+
+   With `sketches`, for which `peaks` are the highest estimates of each block, a vector is passed over if its estimate
+   is below what k others reach for certain; those with the highest estimates come first. */
 EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vectors, int64_t count, int64_t size,
                        const float *query, int64_t k, const uint8_t *allowed, const double *added, double factor,
-                       int64_t *places, double *scores) {
+                       const uint8_t *sketches, const float *factors, const float *peaks, int64_t *places,
+                       double *scores) {
     int8_t *rounded = malloc(size);
     int16_t *query_codes = malloc(size * sizeof *query_codes);
     float asked[3];
@@ -111,25 +131,44 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         best[number] = -3.4e38f;
     float nearest_one = -3.4e38f; /* a product that the highest one reaches */
     int64_t found = 0;
-    for (int64_t place = 0; place < count; place++) {
-        if (allowed && !allowed[place])
-            continue;
-        const float *fact = facts + 3 * place;
-        float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
-        float room = length * fact[1] + moved * fact[2];
-        bool is_near = added && product + room >= nearest_one;
-        if (is_near && product - room > nearest_one)
-            nearest_one = product - room;
-        if (added) {
-            product = (float)(added[place] + factor * product);
-            room = (float)(factor * room + SLACK * fabs(added[place]));
-        }
-        if (!is_near && !(product + room >= best[0])) /* also if it is not a number, which has no place in an order */
-            continue;
-        bounded[found++] = (Bounded){is_near ? INFINITY : product + room, (uint32_t)place};
-        if (product - room > best[0])
-            push(best, k, product - room);
+    SketchedQuery sketched = {0};
+    float highest = 0, likely[SKETCH_BLOCK];
+    if (sketches) {
+        sketched = sketch_query(query, size);
+        highest = find_least(peaks, (count + SKETCH_BLOCK - 1) / SKETCH_BLOCK, FIRST_FOR_EACH * k);
     }
+    for (int pass = sketches ? 0 : 1; pass < 2; pass++)
+        for (int64_t start = 0; start < count; start += SKETCH_BLOCK) {
+            int64_t end = least_of(count, start + SKETCH_BLOCK);
+            if (sketches) {
+                if (peaks[start / SKETCH_BLOCK] < (pass ? best[0] : highest))
+                    continue;
+                estimate_block(sketches, factors, start, end, size, &sketched, allowed, likely);
+            }
+            for (int64_t place = start; place < end; place++) {
+                if (allowed && !allowed[place])
+                    continue;
+                if (sketches && (likely[place - start] < best[0] || (likely[place - start] < highest) != pass))
+                    continue;
+                const float *fact = facts + 3 * place;
+                float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
+                float room = length * fact[1] + moved * fact[2];
+                bool is_near = added && product + room >= nearest_one;
+                if (is_near && product - room > nearest_one)
+                    nearest_one = product - room;
+                if (added) {
+                    product = (float)(added[place] + factor * product);
+                    room = (float)(factor * room + SLACK * fabs(added[place]));
+                }
+                /* Also if it is not a number, which has no place in an order. */
+                if (!is_near && !(product + room >= best[0]))
+                    continue;
+                bounded[found++] = (Bounded){is_near ? INFINITY : product + room, (uint32_t)place};
+                if (product - room > best[0])
+                    push(best, k, product - room);
+            }
+        }
+    free(sketched.tables);
     int64_t kept = 0;
     for (int64_t number = 0; number < found; number++)
         if (bounded[number].most >= best[0])
