@@ -19,7 +19,8 @@ class Request(NamedTuple):
     """One query. `lexical` and `dense` are the number of best passages that the caller reads; 0 for no such ranking.
 
     With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact. With
-    `reads_all` the caller prefers the scores of all passages, where they are affordable.
+    `reads_all` the caller prefers the scores of all passages, where they are affordable. Unless `exact`, about one of a
+    hundred of the nearest vectors may be missing where there are many.
     """
 
     query: str
@@ -29,6 +30,7 @@ class Request(NamedTuple):
     allowed: Any = None  # see engine.Allowed
     only_ranks: bool = False
     reads_all: bool = False
+    exact: bool = False
 
 
 class Scores(Protocol):

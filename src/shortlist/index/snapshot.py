@@ -219,7 +219,7 @@ class Snapshot:
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, lexical_k, dense_k, allowed, only_ranks, reads_all = request
+        query, terms, lexical_k, dense_k, allowed, only_ranks, reads_all, exact = request
         ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
         if lexical_k:
             lexical = self.lexical
@@ -231,7 +231,7 @@ class Snapshot:
         if dense_k:
             dense = self.dense
             ways["dense"] = (
-                lambda k: dense.rank(query, k, allowed),
+                lambda k: dense.rank(query, k, allowed, exact=exact),
                 lambda positions: dense.scores_at(query, positions),
                 lambda: dense.scores(query, allowed),
             )

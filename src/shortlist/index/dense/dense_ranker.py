@@ -1,8 +1,11 @@
-"""The dense ranker: exact cosine over the unit vectors of every live passage.
+"""The dense ranker: cosines of the unit vectors of live passages.
 
 With many vectors, a copy rounded to bytes, a quarter of the size, bounds every product with a query. How far rounding
 moved each vector is stored with it, so each product has an upper and a lower bound, and only vectors that may be among
 the nearest are compared exactly: some dozens for ten hits.
+
+With very many vectors, one bit per dimension estimates every product first, and only vectors that are likely among the
+nearest are bounded: some hundreds for ten hits. Unless a search asks for all, about one of a hundred may be missing.
 """
 
 from __future__ import annotations
@@ -29,42 +32,32 @@ if TYPE_CHECKING:
 # With fewer vectors per wanted hit, all are compared.
 ROUNDED_FOR_EACH = 20
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sketches:
-    """The signs of vectors after a rotation, in blocks, and for each a factor: they estimate its products."""
-
-    codes: NDArray[np.uint8]
-    factors: NDArray[np.float32]
-
-    def __post_init__(self) -> None:
-        freeze(self.codes, self.factors)
-
-    @classmethod
-    def of(cls, vectors: Vectors) -> Sketches:
-        return cls(*vector_loops.sketch(np.ascontiguousarray(vectors)))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"sketches.codes": self.codes, "sketches.factors": self.factors}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Sketches | None:
-        return cls(arrays["sketches.codes"], arrays["sketches.factors"]) if "sketches.codes" in arrays else None
+# With at least this many vectors, of at least this many dimensions, products are estimated from signs. With fewer, all
+# bounds take at most 3 ms (256 dimensions).
+SIGNS_FROM, LEAST_SIGNS = 100_000, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundedVectors:
-    """Vectors in bytes and, for each, the value of one step, how far it was moved, and its length."""
+    """Vectors in bytes and, for each, the value of one step, how far it was moved, and its length.
+
+    Of many vectors, it also has the signs after a rotation, in blocks, and for each a factor: they estimate products.
+    """
 
     codes: NDArray[np.int8]
     facts: NDArray[np.float32]
+    signs: NDArray[np.uint8] | None = None
+    factors: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        freeze(self.codes, self.facts)
+        freeze(*self.arrays().values())
 
     @classmethod
     def of(cls, vectors: Vectors) -> RoundedVectors:
-        return cls(*vector_loops.round_vectors(np.ascontiguousarray(vectors)))
+        vectors = np.ascontiguousarray(vectors)
+        has_signs = len(vectors) >= SIGNS_FROM and vectors.shape[1] >= LEAST_SIGNS
+        signs, factors = vector_loops.take_signs(vectors) if has_signs else (None, None)
+        return cls(*vector_loops.round_vectors(vectors), signs, factors)
 
     def nearest(
         self,
@@ -74,23 +67,33 @@ class RoundedVectors:
         alive: Mask | None,
         added: Floats | None = None,
         factor: float = 1.0,
-        sketches: Sketches | None = None,
+        *,
+        exact: bool = True,
     ) -> tuple[Positions, Floats]:
         """Places that include the k nearest and all that tie with the last, and their exact products with the query.
 
-        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`. With
-        `sketches` about one in a hundred may be missing.
+        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`. Unless `exact`,
+        about one of a hundred may be missing.
         """
+        signs, factors = (None, None) if exact else (self.signs, self.factors)
         query = np.ascontiguousarray(query)
-        estimates = None if sketches is None else (sketches.codes, sketches.factors)
-        return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor, estimates)
+        return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor, signs, factors)
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.facts).all() and (self.factors is None or np.isfinite(self.factors).all()))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"rounded.codes": self.codes, "rounded.facts": self.facts}
+        arrays = {name: getattr(self, name) for name in ("codes", "facts", "signs", "factors")}
+        return {f"rounded.{name}": array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RoundedVectors | None:
-        return cls(arrays["rounded.codes"], arrays["rounded.facts"]) if "rounded.codes" in arrays else None
+        if "rounded.codes" not in arrays:
+            return None
+        codes, facts = arrays["rounded.codes"], arrays["rounded.facts"]
+        if "rounded.signs" not in arrays:
+            return cls(codes, facts)
+        return cls(codes, facts, arrays["rounded.signs"], arrays["rounded.factors"])
 
 
 class VectorPart(NamedTuple):
@@ -102,11 +105,18 @@ class VectorPart(NamedTuple):
     rounded: RoundedVectors | None = None
 
     def nearest(
-        self, vector: Vectors, k: int, alive: Mask | None, added: Floats | None = None, factor: float = 1.0
+        self,
+        vector: Vectors,
+        k: int,
+        alive: Mask | None,
+        added: Floats | None = None,
+        factor: float = 1.0,
+        *,
+        exact: bool = True,
     ) -> tuple[Positions, Floats]:
         """Places that include those of the nearest k, and their exact products."""
         if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
-            return self.rounded.nearest(self.vectors, vector, k, alive, added, factor)
+            return self.rounded.nearest(self.vectors, vector, k, alive, added, factor, exact=exact)
         products = vector_loops.multiply(self.vectors, vector)
         places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
         return places, products[places]
@@ -120,12 +130,12 @@ class Dense:
         self.size = sum(len(part.vectors) for part in parts)
         self.encode = lru_cache(maxsize=1)(embedder.encode_query)
 
-    def rank(self, query: str, k: int, allowed: Mask | None = None) -> Ranking:
-        """The k nearest, and all that tie with the last."""
+    def rank(self, query: str, k: int, allowed: Mask | None = None, *, exact: bool = True) -> Ranking:
+        """The k nearest, and all that tie with the last. Unless `exact`, some may be missing where there are many."""
         vector = self.encode(query)
         if not vector.any():
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
-        found = self._nearest(vector, k, allowed)
+        found = self._nearest(vector, k, allowed, exact=exact)
         best = top(found.scores, k)
         return Ranking(found.positions[best], found.scores[best])
 
@@ -140,13 +150,21 @@ class Dense:
         return Ranking(found.positions[order], found.scores[order])
 
     def _nearest(
-        self, vector: Vectors, k: int, allowed: Mask | None, added: Floats | None = None, factor: float = 1.0
+        self,
+        vector: Vectors,
+        k: int,
+        allowed: Mask | None,
+        added: Floats | None = None,
+        factor: float = 1.0,
+        *,
+        exact: bool = True,
     ) -> Ranking:
         positions, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
         for part in self.parts:
             here = slice(part.offset, part.offset + len(part.vectors))
             alive = mask_live(part.dead, None if allowed is None else allowed[here])
-            places, products = part.nearest(vector, k, alive, None if added is None else added[here], factor)
+            own = None if added is None else added[here]
+            places, products = part.nearest(vector, k, alive, own, factor, exact=exact)
             positions.append(places + part.offset)
             scores.append(products)
         return Ranking(np.concatenate(positions), np.concatenate(scores))

@@ -31,7 +31,7 @@ _FUNCTIONS = {
     "split_words": "pppiipppp-", "gather": "pppipb-", "hash_names": "ppipppppip-", "find_silent_texts": "ppipppi",
     "count_terms": "pipi", "count_postings": "ppppippiippppi", "merge_postings": "pippppppppp-",
     "round_vectors": "piipp-", "multiply_all": "piipp-", "nearest": "pppiipippdpppppi",
-    "sketch_vectors": "piipp-", "find_peaks": "ppiiippp-",
+    "take_signs": "piipp-", "find_peaks": "ppiiippp-",
     "make_table": "pipb", "matcher_bytes": "ii", "prepare_matcher": "pp-", "encode_many": "ppipp-",
     "decode_many": "ppippii", "guard_mapping": "pii", "release_mapping": "i-", "count_faults": "i",
 }  # fmt: skip

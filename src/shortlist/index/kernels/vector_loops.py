@@ -1,4 +1,4 @@
-"""The loops of `vectors.c`: vectors rounded to bytes, and the nearest of them."""
+"""The loops of `vectors.c` and `signs.c`: vectors rounded to bytes and to signs, and the nearest of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from shortlist.results import Floats, Mask, Positions, Vectors
 
-SKETCH_BLOCK = 64  # as in sketches.h
-SLICE = 4_000 * SKETCH_BLOCK  # vectors for a thread; with fewer, starting it takes as long as it saves
+SIGN_BLOCK = 64  # as in signs.h
+SLICE = 4_000 * SIGN_BLOCK  # vectors for a thread; with fewer, starting it takes as long as it saves
 
 
 def round_vectors(vectors: Vectors) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -48,46 +48,48 @@ def nearest(
     alive: Mask | None,
     added: Floats | None = None,
     factor: float = 1.0,
-    sketches: tuple[NDArray[np.uint8], NDArray[np.float32]] | None = None,
+    signs: NDArray[np.uint8] | None = None,
+    factors: NDArray[np.float32] | None = None,
 ) -> tuple[Positions, Floats]:
     """Places that include the k nearest and all that tie with the last, and their exact products with the query.
 
     With `added`, these are the k highest sums of a number for each vector and `factor` times its product, and also the
-    one with the highest product and all that tie with it. With `sketches`, a few that are wanted may be missing.
+    one with the highest product and all that tie with it. With `signs` and
+    `factors`, a few that are wanted may be missing.
     """
     _check_sizes(vectors, query)
-    peaks = None if sketches is None else _find_peaks(*sketches, query, alive)
+    peaks = None if signs is None or factors is None else _find_peaks(signs, factors, query, alive)
     places, scores = np.empty(len(codes), np.int64), np.empty(len(codes), np.float64)
     found = library.loops().nearest(
         at(codes, np.int8), at(facts, np.float32), at(vectors, np.float32), *vectors.shape, at(query, np.float32), k,
         None if alive is None else at(alive, np.bool_), None if added is None else at(added, np.float64), factor,
-        *((None, None) if sketches is None else (at(sketches[0], np.uint8), at(sketches[1], np.float32))),
+        None if signs is None else at(signs, np.uint8), None if factors is None else at(factors, np.float32),
         None if peaks is None else at(peaks, np.float32),
         at(places, np.int64), at(scores, np.float64),
     )  # fmt: skip
     return places[:found].copy(), scores[:found].copy()
 
 
-def sketch(vectors: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The signs of rotated vectors, in blocks of `SKETCH_BLOCK`, and for each vector the factor of its estimates."""
+def take_signs(vectors: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """The signs of rotated vectors, in blocks of SIGN_BLOCK, and for each vector the factor of its estimates."""
     count, size = vectors.shape
-    codes = np.zeros((-(-count // SKETCH_BLOCK), -(-size // 8) * SKETCH_BLOCK), np.uint8)
-    factors = np.empty(count, np.float32)
-    library.loops().sketch_vectors(
-        at(vectors, np.float32), count, size, at(codes, np.uint8), at(factors, np.float32)
+    signs, factors = (
+        np.zeros((-(-count // SIGN_BLOCK), -(-size // 8) * SIGN_BLOCK), np.uint8),
+        np.empty(count, np.float32),
     )
-    return codes, factors
+    library.loops().take_signs(at(vectors, np.float32), count, size, at(signs, np.uint8), at(factors, np.float32))
+    return signs, factors
 
 
 def _find_peaks(
-    codes: NDArray[np.uint8], factors: NDArray[np.float32], query: Vectors, alive: Mask | None
+    signs: NDArray[np.uint8], factors: NDArray[np.float32], query: Vectors, alive: Mask | None
 ) -> NDArray[np.float32]:
-    """The highest estimate in each block of sketches; several processor cores share many blocks."""
-    peaks = np.empty(len(codes), np.float32)
+    """The highest estimate in each block; processor cores share them if there are many."""
+    peaks = np.empty(len(signs), np.float32)
 
     def find(first: int, end: int) -> None:
         library.loops().find_peaks(
-            at(codes, np.uint8), at(factors, np.float32), first, end, len(query), at(query, np.float32),
+            at(signs, np.uint8), at(factors, np.float32), first, end, len(query), at(query, np.float32),
             None if alive is None else at(alive, np.bool_), at(peaks, np.float32),
         )  # fmt: skip
 

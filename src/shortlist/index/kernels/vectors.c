@@ -1,5 +1,5 @@
 /* Exact nearest neighbors: bytes bound every product, and only vectors that may be among the nearest are compared. */
-#include "sketches.h"
+#include "signs.h"
 
 enum { STEPS = 127 }; /* on each side of zero */
 
@@ -112,11 +112,11 @@ static float find_least(const float *numbers, int64_t count, int64_t wanted) {
    and `factor` times the product, and the one with the highest product and its ties are included, too. `places` and
    `scores` have room for all vectors.
 
-   With `sketches`, for which `peaks` are the highest estimates of each block, a vector is passed over if its estimate
+   With `signs`, for which `peaks` are the highest estimates of each block, a vector is passed over if its estimate
    is below what k others reach for certain; those with the highest estimates come first. */
 EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vectors, int64_t count, int64_t size,
                        const float *query, int64_t k, const uint8_t *allowed, const double *added, double factor,
-                       const uint8_t *sketches, const float *factors, const float *peaks, int64_t *places,
+                       const uint8_t *signs, const float *factors, const float *peaks, int64_t *places,
                        double *scores) {
     int8_t *rounded = malloc(size);
     int16_t *query_codes = malloc(size * sizeof *query_codes);
@@ -131,24 +131,24 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
         best[number] = -3.4e38f;
     float nearest_one = -3.4e38f; /* a product that the highest one reaches */
     int64_t found = 0;
-    SketchedQuery sketched = {0};
-    float highest = 0, likely[SKETCH_BLOCK];
-    if (sketches) {
-        sketched = sketch_query(query, size);
-        highest = find_least(peaks, (count + SKETCH_BLOCK - 1) / SKETCH_BLOCK, FIRST_FOR_EACH * k);
+    TabulatedQuery tabulated = {0};
+    float highest = 0, likely[SIGN_BLOCK];
+    if (signs) {
+        tabulated = tabulate_query(query, size);
+        highest = find_least(peaks, (count + SIGN_BLOCK - 1) / SIGN_BLOCK, FIRST_FOR_EACH * k);
     }
-    for (int pass = sketches ? 0 : 1; pass < 2; pass++)
-        for (int64_t start = 0; start < count; start += SKETCH_BLOCK) {
-            int64_t end = least_of(count, start + SKETCH_BLOCK);
-            if (sketches) {
-                if (peaks[start / SKETCH_BLOCK] < (pass ? best[0] : highest))
+    for (int pass = signs ? 0 : 1; pass < 2; pass++)
+        for (int64_t start = 0; start < count; start += SIGN_BLOCK) {
+            int64_t end = least_of(count, start + SIGN_BLOCK);
+            if (signs) {
+                if (peaks[start / SIGN_BLOCK] < (pass ? best[0] : highest))
                     continue;
-                estimate_block(sketches, factors, start, end, size, &sketched, allowed, likely);
+                estimate_block(signs, factors, start, end, size, &tabulated, allowed, likely);
             }
             for (int64_t place = start; place < end; place++) {
                 if (allowed && !allowed[place])
                     continue;
-                if (sketches && (likely[place - start] < best[0] || (likely[place - start] < highest) != pass))
+                if (signs && (likely[place - start] < best[0] || (likely[place - start] < highest) != pass))
                     continue;
                 const float *fact = facts + 3 * place;
                 float product = (float)multiply_bytes(codes + place * size, query_codes, size) * fact[0] * step;
@@ -168,7 +168,7 @@ EXPORT int64_t nearest(const int8_t *codes, const float *facts, const float *vec
                     push(best, k, product - room);
             }
         }
-    free(sketched.tables);
+    free(tabulated.tables);
     int64_t kept = 0;
     for (int64_t number = 0; number < found; number++)
         if (bounded[number].most >= best[0])

@@ -26,6 +26,7 @@ import numpy as np
 from shortlist.index.dense.dense_ranker import RoundedVectors
 from shortlist.index.kernels.mapped_files import MappedFile, map_file
 from shortlist.index.kernels.ranking_loops import BLOCK, STRETCH
+from shortlist.index.kernels.vector_loops import SIGN_BLOCK
 from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings, is_ascending
@@ -77,6 +78,8 @@ _ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "impacts.packed": (np.uint16, ("packed postings",)),
     "rounded.codes": (np.int8, ("passages", "dimensions")),
     "rounded.facts": (np.float32, ("passages", "facts")),
+    "rounded.signs": (np.uint8, ("blocks of signs", "signs")),
+    "rounded.factors": (np.float32, ("passages",)),
 }
 
 
@@ -121,7 +124,7 @@ class Segment:
             return fault
         if self.vectors is not None and not np.isfinite(self.vectors).all():
             return "has vectors that are not numbers"
-        if self.rounded is not None and not np.isfinite(self.rounded.facts).all():
+        if self.rounded is not None and not self.rounded.is_finite():
             return "has rounded vectors that are not numbers"
         return ""
 
@@ -294,6 +297,9 @@ def _assemble(arrays: dict[str, NDArray[Any]], impacts: Any, row: SegmentRow) ->
     lengths = {"passages": row.size, "fields": len(FIELDS), "facts": 3}
     lengths |= {"blocks": -(-len(arrays.get("passages", ())) // BLOCK)}
     lengths |= {"stretches": -(-len(arrays.get("passages", ())) // STRETCH) + 1}
+    lengths |= {"blocks of signs": -(-row.size // SIGN_BLOCK)}
+    if "vectors" in arrays:
+        lengths |= {"signs": -(-arrays["vectors"].shape[1] // 8) * SIGN_BLOCK}
     for name, array in arrays.items():
         for length, found in zip(_ARRAYS[name][1], array.shape, strict=True):
             if lengths.setdefault(length, found) != found:

@@ -1,9 +1,11 @@
-/* Sketches of vectors: one bit for each dimension after a rotation, from which products are estimated.
+/* Signs of vectors: one bit for each dimension after a rotation, from which products are estimated.
 
    After a random rotation, the signs of a vector and one factor estimate its product with a query without bias (RaBitQ,
    Gao and Long 2024). Bits are stored in blocks of 64 vectors, byte by byte, so that one instruction looks up the
    sums of four dimensions for many vectors at once. */
-#include "sketches.h"
+#include "signs.h"
+
+#include <float.h>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -11,7 +13,7 @@
 #include <arm_neon.h>
 #endif
 
-enum { BLOCK = SKETCH_BLOCK, ROUNDS = 2, TOGETHER = 16, HIGHEST = 127 };
+enum { BLOCK = SIGN_BLOCK, ROUNDS = 2, TOGETHER = 16, HIGHEST = 127 };
 
 /* Standard deviations of an estimate: about 99 of 100 vectors that are among the nearest remain candidates. */
 #define DEVIATIONS 2.25
@@ -92,13 +94,13 @@ static void rotate_some(const float *vectors, int64_t count, int64_t size, Colum
 }
 
 /* Write the bits of vectors, which start as zeros, and for each the factor of its estimates. */
-EXPORT void sketch_vectors(const float *vectors, int64_t count, int64_t size, uint8_t *codes, float *factors) {
+EXPORT void take_signs(const float *vectors, int64_t count, int64_t size, uint8_t *signs, float *factors) {
     int64_t bytes = count_bytes(size);
     Column *columns = malloc(8 * bytes * sizeof *columns);
     for (int64_t first = 0; first < count; first += TOGETHER) {
         int64_t here = least_of(count - first, TOGETHER);
         rotate_some(vectors + first * size, here, size, columns);
-        uint8_t *block = codes + first / BLOCK * BLOCK * bytes + first % BLOCK;
+        uint8_t *block = signs + first / BLOCK * BLOCK * bytes + first % BLOCK;
         double squares[TOGETHER] = {0}, sums[TOGETHER] = {0};
         for (int64_t at = 0; at < 8 * bytes; at++)
             for (int lane = 0; lane < TOGETHER; lane++) {
@@ -115,10 +117,10 @@ EXPORT void sketch_vectors(const float *vectors, int64_t count, int64_t size, ui
     free(columns);
 }
 
-SketchedQuery sketch_query(const float *query, int64_t size) {
+TabulatedQuery tabulate_query(const float *query, int64_t size) {
     int64_t groups = 2 * count_bytes(size);
     Column *columns = malloc(4 * groups * sizeof *columns);
-    SketchedQuery sketched = {calloc(groups * LANES, 1), 0, 0};
+    TabulatedQuery tabulated = {calloc(groups * LANES, 1), 0, 0};
     rotate_some(query, 1, size, columns);
     double widest = 0, squares = 0, least = 0;
     for (int64_t group = 0; group < groups; group++) {
@@ -130,10 +132,11 @@ SketchedQuery sketch_query(const float *query, int64_t size) {
         least -= half;
         widest = 2 * half > widest ? 2 * half : widest;
     }
-    sketched.base = (float)(least + DEVIATIONS * SPREAD * sqrt(squares));
+    double base = least + DEVIATIONS * SPREAD * sqrt(squares);
+    tabulated.base = isfinite((float)base) ? (float)base : FLT_MAX; /* then no vector is passed over */
     int64_t highest = least_of(HIGHEST, UINT16_MAX / groups); /* their sum fits into 16 bits */
     double step = widest / highest;
-    for (int64_t group = 0; group < groups && isnormal(sketched.base) && step > 0; group++)
+    for (int64_t group = 0; group < groups && step > 0 && tabulated.base < FLT_MAX; group++)
         for (int bits = 0; bits < 16; bits++) {
             double sum = 0;
             for (int at = 0; at < 4; at++) {
@@ -141,11 +144,11 @@ SketchedQuery sketch_query(const float *query, int64_t size) {
                 sum += fabsf(number) + (bits >> at & 1 ? number : -number);
             }
             for (int lane = bits; lane < LANES; lane += 16)
-                sketched.tables[group * LANES + lane] = (uint8_t)rint(sum / step);
+                tabulated.tables[group * LANES + lane] = (uint8_t)rint(sum / step);
         }
-    sketched.step = (float)step;
+    tabulated.step = tabulated.base < FLT_MAX ? (float)step : 0;
     free(columns);
-    return sketched;
+    return tabulated;
 }
 
 /* The sums of a query for the vectors of a block. */
@@ -168,29 +171,38 @@ static void add_up(const uint8_t *block, int64_t bytes, const uint8_t *tables, u
     }
 }
 
-float estimate_block(const uint8_t *codes, const float *factors, int64_t start, int64_t end, int64_t size,
-                     const SketchedQuery *query, const uint8_t *allowed, float *likely) {
+float estimate_block(const uint8_t *signs, const float *restrict factors, int64_t start, int64_t end, int64_t size,
+                     const TabulatedQuery *query, const uint8_t *restrict allowed, float *restrict likely) {
     if (allowed && !memchr(allowed + start, 1, end - start))
         return -INFINITY;
     uint16_t totals[BLOCK];
     int64_t bytes = count_bytes(size);
-    add_up(codes + start * bytes, bytes, query->tables, totals);
-    for (int64_t place = start; place < end; place++)
-        likely[place - start] = factors[place] * (totals[place - start] * query->step + query->base);
-    float peak = -INFINITY;
-    for (int64_t place = start; place < end; place++)
-        if (!allowed || allowed[place])
-            peak = likely[place - start] <= peak ? peak : likely[place - start];
-    return peak;
+    add_up(signs + start * bytes, bytes, query->tables, totals);
+    for (int64_t lane = 0; lane < end - start; lane++)
+        likely[lane] = factors[start + lane] * (totals[lane] * query->step + query->base);
+    for (int64_t lane = end - start; lane < BLOCK; lane++)
+        likely[lane] = -INFINITY;
+    if (allowed)
+        for (int64_t lane = 0; lane < end - start; lane++)
+            likely[lane] = allowed[start + lane] ? likely[lane] : -INFINITY;
+    float peaks[TOGETHER];
+    memcpy(peaks, likely, sizeof peaks);
+    for (int64_t first = TOGETHER; first < BLOCK; first += TOGETHER)
+        for (int lane = 0; lane < TOGETHER; lane++)
+            peaks[lane] = likely[first + lane] > peaks[lane] ? likely[first + lane] : peaks[lane];
+    for (int half = TOGETHER / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            peaks[lane] = peaks[lane + half] > peaks[lane] ? peaks[lane + half] : peaks[lane];
+    return peaks[0];
 }
 
 /* Write the highest estimate in each block from `first` to `end`. */
-EXPORT void find_peaks(const uint8_t *codes, const float *factors, int64_t first, int64_t end, int64_t size,
+EXPORT void find_peaks(const uint8_t *signs, const float *factors, int64_t first, int64_t end, int64_t size,
                        const float *query, const uint8_t *allowed, float *peaks) {
-    SketchedQuery sketched = sketch_query(query, size);
+    TabulatedQuery tabulated = tabulate_query(query, size);
     float likely[BLOCK];
     for (int64_t start = first; start < end; start += BLOCK)
         peaks[start / BLOCK] =
-            estimate_block(codes, factors, start, least_of(end, start + BLOCK), size, &sketched, allowed, likely);
-    free(sketched.tables);
+            estimate_block(signs, factors, start, least_of(end, start + BLOCK), size, &tabulated, allowed, likely);
+    free(tabulated.tables);
 }
