@@ -43,10 +43,11 @@ def search(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     timeout: float | None = None,
 ) -> Steps[Hits]:
     """Find the k documents that match the query best, as `shortlist.search` does."""
-    body = {"query": query, "mode": mode, "k": k, "filter": filter}
+    body = {"query": query, "mode": mode, "k": k, "filter": filter} | _exact(exact)
     return _rebuild(Hits.from_dict, (yield from _read(corpus, "search", body, timeout)))
 
 
@@ -57,21 +58,29 @@ def search_many(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     timeout: float | None = None,
 ) -> Steps[list[Hits]]:
     """Find the k best documents for each of several queries in one request, as `shortlist.search_many` does."""
     if isinstance(queries, str):
         raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
-    body = {"queries": list(queries), "mode": mode, "k": k, "filter": filter}
+    body = {"queries": list(queries), "mode": mode, "k": k, "filter": filter} | _exact(exact)
     data = yield from _read(corpus, "search-many", body, timeout)
     return _rebuild(lambda found: [Hits.from_dict(hits) for hits in found["results"]], data)
 
 
 def search_with_facts(
-    corpus: str, query: str, mode: Mode, k: int, filter: Filter | None, *, timeout: float | None = None
+    corpus: str,
+    query: str,
+    mode: Mode,
+    k: int,
+    filter: Filter | None,
+    *,
+    exact: bool = False,
+    timeout: float | None = None,
 ) -> Steps[tuple[Hits, MergeFacts]]:
     """Search, for a merge with the hits of other corpora: also return what makes the hits comparable with theirs."""
-    body = {"query": query, "mode": mode, "k": k, "filter": filter, "facts": True}
+    body = {"query": query, "mode": mode, "k": k, "filter": filter, "facts": True} | _exact(exact)
     data = yield from _read(corpus, "search", body, timeout)
     return _rebuild(lambda found: (Hits.from_dict(found), MergeFacts.from_dict(found["facts"])), data)
 
@@ -84,6 +93,7 @@ def discover(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     strategy: str = "adaptive",
     max_k: int | None = None,
     min_relevance: MinRelevance = "auto",
@@ -96,7 +106,9 @@ def discover(
 ) -> Steps[Discovery]:
     """Return the few documents that match the query, or abstain, as `shortlist.discover` does."""
     body = _selection(query, mode, k, filter, strategy, max_k, min_relevance, rel, gap_ratio, temperature, cutoff)
-    return _rebuild(Discovery.from_dict, (yield from _read(corpus, "discover", body | {"level": level}, timeout)))
+    return _rebuild(
+        Discovery.from_dict, (yield from _read(corpus, "discover", body | {"level": level} | _exact(exact), timeout))
+    )
 
 
 @accept_min_score
@@ -397,6 +409,11 @@ def _selection(
     body = {"query": query, "mode": mode, "k": k, "filter": filter, "strategy": strategy}
     body |= _threshold(min_relevance)
     return body | _given(max_k=max_k, rel=rel, gap_ratio=gap_ratio, temperature=temperature, cutoff=cutoff)
+
+
+def _exact(exact: bool) -> dict[str, Any]:
+    """The field of a request; the default is left out, since earlier services do not know the name."""
+    return {"exact": True} if exact else {}
 
 
 def _threshold(min_relevance: MinRelevance) -> dict[str, Any]:

@@ -169,11 +169,18 @@ def refuse_unknown(found: CorpusHits) -> Selection | None:
 
 @traced("retrieve", lambda found: {"corpora": len(found), "hits": sum(len(part.hits) for part in found)})
 def retrieve(
-    states: Sequence[CorpusState], query: str, mode: Mode, k: int, filter: Filter | None, *, whole: bool = True
+    states: Sequence[CorpusState],
+    query: str,
+    mode: Mode,
+    k: int,
+    filter: Filter | None,
+    *,
+    whole: bool = True,
+    exact: bool = False,
 ) -> list[CorpusHits]:
     """Retrieve from each corpus: one hit per document (its best passage), or with `whole=False` passages."""
     masks = [allowed(state, filter) for _, state in states]
-    return retrieve_masked(states, masks, query, mode, k, whole=whole)
+    return retrieve_masked(states, masks, query, mode, k, whole=whole, exact=exact)
 
 
 def retrieve_masked(
@@ -184,11 +191,12 @@ def retrieve_masked(
     k: int,
     *,
     whole: bool = True,
+    exact: bool = False,
 ) -> list[CorpusHits]:
     """Like `retrieve`, with the filter already applied to each state."""
     several = len(states) > 1
     return [
-        retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=several, whole=whole)
+        retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=several, whole=whole, exact=exact)
         for (corpus, state), mask in zip(states, masks, strict=True)
     ]
 
@@ -204,21 +212,30 @@ def retrieve_from_state(
     beside_others: bool,
     read: Callable[[Positions], list[Passage]] | None = None,
     whole: bool = True,
+    exact: bool = False,
 ) -> CorpusHits:
     """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
     if isinstance(corpus, RemoteCorpus):
         check_canceled()
         remote = cast("ServiceState", state)
-        return _retrieve_remotely(corpus, remote, query, mode, k, mask, beside_others=beside_others, whole=whole)
+        return _retrieve_remotely(
+            corpus, remote, query, mode, k, mask, beside_others=beside_others, whole=whole, exact=exact
+        )
     terms = analyze(state.lexical.analyzer, query)
-    ranked = _rank(corpus, state, terms, state.lexical.find(terms), mode, k, mask)
+    ranked = _rank(corpus, state, terms, state.lexical.find(terms), mode, k, mask, exact=exact)
     found = _find(ranked, _read(state, ranked.possible), k, whole=whole)
     check_canceled()
     return found.to_hits(corpus, (read or state.passages)(found.positions), beside_others=beside_others)
 
 
 def retrieve_many(
-    states: Sequence[CorpusState], masks: Sequence[Allowed | None], queries: Sequence[str], mode: Mode, k: int
+    states: Sequence[CorpusState],
+    masks: Sequence[Allowed | None],
+    queries: Sequence[str],
+    mode: Mode,
+    k: int,
+    *,
+    exact: bool = False,
 ) -> Iterator[Sequence[CorpusHits]]:
     """What `retrieve_masked` returns for each query.
 
@@ -227,7 +244,7 @@ def retrieve_many(
     """
     if not all(isinstance(state, Snapshot) for _, state in states):
         for query in queries:
-            yield retrieve_masked(states, masks, query, mode, k)
+            yield retrieve_masked(states, masks, query, mode, k, exact=exact)
         return
     several = len(states) > 1
     with ThreadPoolExecutor(1) as ahead:
@@ -235,7 +252,7 @@ def retrieve_many(
         for some in (*batched(queries, AT_ONCE), []):
             ready = ranking
             ranking = [
-                _QueryBatch(corpus, state, some, mode, k, mask, ahead)
+                _QueryBatch(corpus, state, some, mode, k, mask, ahead, exact=exact)
                 for (corpus, state), mask in zip(states, masks, strict=True)
                 if isinstance(state, Snapshot)
             ]
@@ -254,11 +271,13 @@ class _QueryBatch:
         k: int,
         mask: Allowed | None,
         pool: ThreadPoolExecutor,
+        *,
+        exact: bool,
     ) -> None:
         lexical = state.lexical
         self._analyzed = [analyze(lexical.analyzer, query) for query in queries]
         self._located = lexical.find_all(self._analyzed)
-        self._rank = partial(_rank, corpus, state, mode=mode, k=k, mask=mask)
+        self._rank = partial(_rank, corpus, state, mode=mode, k=k, mask=mask, exact=exact)
         self._corpus, self._state, self._k = corpus, state, k
         self._is_ranked: Future[None] | None = None
         if mode == "lexical" and len(queries) >= RANKED_AHEAD_FROM:
@@ -309,11 +328,12 @@ def _retrieve_remotely(
     *,
     beside_others: bool,
     whole: bool,
+    exact: bool,
 ) -> RemoteHits:
     """Let a service search, and report what a merge with other corpora needs."""
     if not whole:
         raise state.refuse("ranking passages")
-    hits, facts = state.search(query, mode, k, mask)
+    hits, facts = state.search(query, mode, k, mask, exact=exact)
     hits[:] = [
         replace(
             hit,
@@ -433,6 +453,8 @@ def _rank(
     mode: Mode,
     k: int,
     mask: Allowed | None,
+    *,
+    exact: bool,
 ) -> _Ranked:
     """Score the passages, and find those that are named. Pure BM25 uses term counts; "auto" weights the terms and uses
     what was learned."""
@@ -446,7 +468,8 @@ def _rank(
     is_foreign = bool(weights.knows_languages) and terms.language not in state.lexical.analyzer.languages
     share = weights.share_of(len(weighted), terms.language, is_foreign=is_foreign)
     scored = weighted if mode == "auto" else counted
-    parts, before = score(state, terms.text, scored, mode, k, mask, share, scale, reads_all=learned is not None)
+    reads_all = learned is not None
+    parts, before = score(state, terms.text, scored, mode, k, mask, share, scale, reads_all=reads_all, exact=exact)
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0

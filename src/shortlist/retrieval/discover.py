@@ -65,6 +65,7 @@ def discover(
     k: int = K,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     strategy: str | Selector = STRATEGY,
     max_k: int | None = None,
     min_relevance: MinRelevance = "auto",
@@ -87,9 +88,9 @@ def discover(
     Abstains if the highest relevance is below `min_relevance`, a number from 0 to 1, in every mode. With "auto", each
     corpus uses the threshold calibrated for it and the mode, or else the built-in one; with None it never abstains
     while anything matches. `signals` of an abstention has the closest matches, what was searched and what to try.
-    `confidence` is "low" if it is not clear that the best document matches, or that nothing does. `progress` is passed
-    to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature` and
-    `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object, except
+    `confidence` is "low" if it is not clear that the best document matches, or that nothing does. `exact` and
+    `progress` are passed to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature`
+    and `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object, except
     `loader`, `roots` and `progress`.
     """
     options = combine_options(
@@ -97,6 +98,7 @@ def discover(
         mode=mode,
         k=k,
         filter=filter,
+        exact=exact,
         strategy=strategy,
         max_k=max_k,
         min_relevance=min_relevance,
@@ -152,7 +154,7 @@ def find(
     strategy, selection = options.strategy, options.selection
     chosen: Selection | None = None
     with open_query(corpus, query, mode, k, progress) as states:
-        found = retrieve(states, query, mode, k, filter, whole=whole)
+        found = retrieve(states, query, mode, k, filter, whole=whole, exact=options.exact)
         candidates = merge(found, query, mode, k)
         thresholded = _apply_thresholds(found, query, mode, k, options.min_relevance)
         if is_built_in(strategy):

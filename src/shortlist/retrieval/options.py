@@ -44,6 +44,7 @@ class SearchKeywords(SelectKeywords, total=False):
 class DiscoverKeywords(SearchKeywords, total=False):
     """The keyword arguments of `discover`, except `options`, `progress` and the other name of `level`."""
 
+    exact: bool
     level: Level
     loader: Loader | None
     roots: Sequence[str | Path] | None
@@ -53,7 +54,7 @@ class DiscoverKeywords(SearchKeywords, total=False):
 class SearchOptions:
     """How to search, select and disclose. What takes `options` takes the same ones as keyword arguments.
 
-    `search` uses `mode`, `k` and `filter`; `select` uses those from `strategy` to `cutoff`.
+    `search` uses `mode`, `k`, `filter` and `exact`; `select` uses those from `strategy` to `cutoff`.
     """
 
     mode: Mode = "auto"
@@ -67,11 +68,14 @@ class SearchOptions:
     temperature: float = TEMPERATURE
     cutoff: float = CUTOFF
     level: Level = "metadata"
+    exact: bool = False
 
     def __post_init__(self) -> None:
         check_mode(self.mode)
         check_count("k", self.k, least=0)
         check_level(self.level)
+        if not isinstance(self.exact, bool):
+            raise InputError(f"exact must be True or False, not {self.exact!r}.")
         if self.max_k is not None:
             check_count("max_k", self.max_k, least=1)
         check_min_relevance(self.min_relevance)
@@ -108,6 +112,7 @@ DESCRIPTIONS = {
     "mode": "Ranking: lexical (BM25), dense (cosine), hybrid (both, by rank) or auto (a blend of both).",
     "k": "Number of candidates.",
     "filter": "Metadata that documents must have, such as {'kind': 'tool'}.",
+    "exact": "Compare all vectors, even if there are 100,000 or more.",
     "strategy": "Selection rule: a built-in or registered name, or a function from hits to hits.",
     "max_k": "Maximum number of results to select; the strategy 'adaptive' returns this number.",
     "min_relevance": "Abstain if the highest relevance is below this number from 0 to 1. 'auto' uses the calibrated or "

@@ -108,6 +108,7 @@ def score(
     scale: CosineScale,
     *,
     reads_all: bool = False,
+    exact: bool = False,
 ) -> tuple[dict[str, Scores], Scores]:
     """Compute the lexical and dense scores that the mode needs, and the final scores."""
     is_dense = mode in ("dense", "hybrid") or (mode == "auto" and state.has_vectors)
@@ -115,7 +116,7 @@ def score(
     if is_dense and mode != "dense":
         depth = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
     lexical, dense = 0 if mode == "dense" else depth, depth if is_dense else 0
-    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all))
+    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all, exact))
     if mode == "hybrid":
         return parts, _fuse(state, parts)
     if mode != "auto" or not is_dense:

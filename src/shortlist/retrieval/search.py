@@ -47,6 +47,7 @@ def search(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     rerank: Reranker | None = None,
     language: str | None = None,
     progress: ProgressOption = None,
@@ -55,20 +56,21 @@ def search(
     """Find the k documents that match the query best.
 
     `corpus` is a Corpus, its name, a tuple of these, or a list or mapping of texts or Documents. `mode` is "lexical"
-    (BM25), "dense" (exact cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in
-    our measurements). `language` is the code of the language of a list or mapping of texts; by default that of each one
-    is detected. `progress` is called while a named corpus is built on first use. `options` are `mode`, `k` and
-    `filter` in one object.
+    (BM25), "dense" (cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in our
+    measurements). With `exact`, all vectors are compared; by default, among 100,000 or more, about one in a hundred of
+    the nearest may be missing. `language` is the code of the language of a list or mapping of texts; by default that of
+    each one is detected. `progress` is called while a named corpus is built on first use. `options` are `mode`, `k`,
+    `filter` and `exact` in one object.
 
     `rerank(query, hits)` gets at least 50 candidates and returns those to keep, best first: with new scores
     (`dataclasses.replace(hit, score=...)`), or in a new order, which then scores 1/rank. The original score stays in
     `hit.signals["retrieved"]`.
     """
-    options = combine_options(options, mode=mode, k=k, filter=filter)
-    mode, k, filter = options.mode, options.k, options.filter
+    options = combine_options(options, mode=mode, k=k, filter=filter, exact=exact)
+    mode, k, filter, exact = options.mode, options.k, options.filter, options.exact
     with open_query(corpus, query, mode, k, progress, language) as states:
         depth = max(RERANKED_TIMES_K * k, RERANKED_AT_LEAST) if rerank and k else k
-        hits = _conclude(retrieve(states, query, mode, depth, filter), query, mode, depth)
+        hits = _conclude(retrieve(states, query, mode, depth, filter, exact=exact), query, mode, depth)
     if rerank:
         hits[:] = _rerank(rerank, hits)[:k]
     return hits
@@ -81,6 +83,7 @@ def search_many(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> list[Hits]:
@@ -92,15 +95,15 @@ def search_many(
     if isinstance(queries, str):
         raise InputError(f"search_many takes a list of queries, not {queries!r}. Use search for one query.")
     queries = list(queries)
-    options = combine_options(options, mode=mode, k=k, filter=filter)
-    mode, k, filter = options.mode, options.k, options.filter
+    options = combine_options(options, mode=mode, k=k, filter=filter, exact=exact)
+    mode, k, filter, exact = options.mode, options.k, options.filter, options.exact
     for query in queries:
         check_query(query, mode, k)
     with open_query(corpus, "", mode, k, progress) as states:
         masks = [allowed(state, filter) for _, state in states]
 
         def search_one(query: str) -> Hits:
-            return _conclude(retrieve_masked(states, masks, query, mode, k), query, mode, k)
+            return _conclude(retrieve_masked(states, masks, query, mode, k, exact=exact), query, mode, k)
 
         # Python runs in one thread at a time, so threads gain only if most of the time is spent comparing vectors.
         can_share = all(state.can_share_threads for _, state in states)
@@ -109,7 +112,7 @@ def search_many(
         if can_share and is_large and threads > 1:
             with ThreadPoolExecutor(threads) as pool:
                 return list(pool.map(search_one, queries))
-        found = retrieve_many(states, masks, queries, mode, k)
+        found = retrieve_many(states, masks, queries, mode, k, exact=exact)
         return [_conclude(parts, query, mode, k) for query, parts in zip(queries, found, strict=True)]
 
 
@@ -157,8 +160,11 @@ def check_query(query: str, mode: str, k: int) -> None:
     check_length(query)
 
 
-def search_with_facts(corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None) -> dict[str, Any]:
+def search_with_facts(
+    corpus: Corpus, query: str, mode: Mode, k: int, filter: Filter | None, *, exact: bool = False
+) -> dict[str, Any]:
     """The hits of one corpus, as plain data, and what makes them comparable with those of other corpora."""
     with open_query(corpus, query, mode, k) as ((_, state),):
-        found = retrieve_from_state(corpus, state, query, mode, k, allowed(state, filter), beside_others=True)
+        mask = allowed(state, filter)
+        found = retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=True, exact=exact)
         return found.hits.to_dict() | {"facts": found.describe().to_dict()}

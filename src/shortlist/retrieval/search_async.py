@@ -22,13 +22,14 @@ async def asearch(
     k: int = K,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     rerank: Reranker | None = None,
     progress: ProgressOption = None,
     options: SearchOptions | None = None,
 ) -> Hits:
     """Search as `search` does, without blocking the event loop. `rerank` and `progress` are called in a thread."""
     return await run_in_thread(
-        lambda: search(corpus, query, mode, k, filter, rerank=rerank, progress=progress, options=options)
+        lambda: search(corpus, query, mode, k, filter, exact=exact, rerank=rerank, progress=progress, options=options)
     )
 
 
@@ -40,6 +41,7 @@ async def adiscover(
     k: int = K,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     strategy: str | Selector = STRATEGY,
     min_relevance: MinRelevance = "auto",
     level: Level = "metadata",
@@ -58,6 +60,7 @@ async def adiscover(
             mode,
             k,
             filter,
+            exact=exact,
             strategy=strategy,
             min_relevance=min_relevance,
             level=level,

@@ -42,6 +42,7 @@ k_option = click.option(
     help="Number of candidates to retrieve.",
 )
 mode_option = click.option("--mode", type=click.Choice(MODES), default="auto", show_default=True, help="Ranking mode.")
+exact_option = click.option("--exact", is_flag=True, help="Compare all vectors, even if there are 100,000 or more.")
 filter_option = click.option(
     "--filter",
     metavar="CONDITION",
@@ -81,14 +82,15 @@ min_relevance_option = relevance_option(
 @search_corpus_option
 @k_option
 @mode_option
+@exact_option
 @filter_option
 def search(
-    out: Output, words: Sequence[str], corpus: tuple[str, ...], k: int, mode: Mode, filter: Filter | None
+    out: Output, words: Sequence[str], corpus: tuple[str, ...], k: int, mode: Mode, exact: bool, filter: Filter | None
 ) -> int:
     """Rank candidates, best first. The first word is the corpus (separate several with commas), unless --corpus is
     given."""
     names, query = _split_query(words, corpus)
-    found = shortlist.search(corpora.open_corpora(out, names), query, mode, k, filter)
+    found = shortlist.search(corpora.open_corpora(out, names), query, mode, k, filter, exact=exact)
     out.show(found.to_dict(), lambda screen: hits.show_hits(screen, found), [hit.id for hit in found])
     if found.note:
         out.note(f"shortlist: {found.note} The results are probably unrelated.")
@@ -108,6 +110,7 @@ def search(
 @min_relevance_option
 @k_option
 @mode_option
+@exact_option
 @filter_option
 @max_k_option
 @strategy_option
@@ -120,6 +123,7 @@ def discover(
     min_relevance: MinRelevance,
     k: int,
     mode: Mode,
+    exact: bool,
     filter: Filter | None,
     max_k: int | None,
     strategy: str,
@@ -133,6 +137,7 @@ def discover(
         mode,
         k,
         filter,
+        exact=exact,
         strategy=strategy,
         max_k=max_k,
         min_relevance=min_relevance,

@@ -80,11 +80,13 @@ class ServiceState:
     def config(self) -> Config:
         return self._engine.config()
 
-    def search(self, query: str, mode: Mode, k: int, allowed: ServiceFilter | None) -> tuple[Hits, MergeFacts]:
+    def search(
+        self, query: str, mode: Mode, k: int, allowed: ServiceFilter | None, *, exact: bool = False
+    ) -> tuple[Hits, MergeFacts]:
         """The k best hits, and what a merge with those of other corpora needs."""
         engine = self._engine
         condition = allowed.filter if allowed else None
-        return engine.client.perform(operations.search_with_facts(engine.name, query, mode, k, condition))
+        return engine.client.perform(operations.search_with_facts(engine.name, query, mode, k, condition, exact=exact))
 
     def read_body(self, id: str) -> tuple[str | None, str]:
         """The body of a document as the service discloses it, and the note about it."""

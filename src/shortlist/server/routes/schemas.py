@@ -14,7 +14,7 @@ from shortlist.errors import InputError
 from shortlist.index.storage import usage_log
 from shortlist.library.uploads import MAX_FILES
 from shortlist.results import Level, Mode, to_raw_score
-from shortlist.retrieval.options import CUTOFF, GAP_RATIO, REL, TEMPERATURE
+from shortlist.retrieval.options import CUTOFF, DESCRIPTIONS, GAP_RATIO, REL, TEMPERATURE
 from shortlist.safety.principals import SOURCE, sees_folders
 
 MOST_HITS = 1_000
@@ -117,6 +117,7 @@ class SearchBody(Body):
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS)
     filter: Condition | None = Field(default=None, description="A condition on metadata.")
+    exact: bool = Field(default=False, description=DESCRIPTIONS["exact"])
 
 
 class HitsBody(SearchBody):
@@ -138,6 +139,7 @@ class QueriesBody(Body):
     mode: Mode = "auto"
     k: int = Field(default=10, ge=0, le=MOST_HITS_OF_EACH)
     filter: Condition | None = Field(default=None, description="A condition on metadata.")
+    exact: bool = Field(default=False, description=DESCRIPTIONS["exact"])
 
 
 def _choose_threshold(body: ThresholdBody | AskBody, former: str, value: Any) -> Any:
@@ -189,7 +191,7 @@ class DiscoverBody(SearchBody, ThresholdBody):
 
 
 class ExplainBody(DiscoverBody):
-    """A request of `discover`, and the id of the document whose rank is explained. `level` is ignored."""
+    """A request of `discover`, and the id of the document whose rank is explained. `exact` and `level` are ignored."""
 
     model_config = show_example(query="refund", id="refund_payment")
 
