@@ -37,12 +37,13 @@ class Texts:
         corpus: Searchable,
         *,
         passages: bool = False,
+        exact: bool = False,
         level: Level = "body",
         loader: Loader | None = None,
         roots: Sequence[str | Path] | None = None,
         **options: Unpack[SearchKeywords],
     ) -> None:
-        self._options = SearchOptions(level=level, **options)
+        self._options = SearchOptions(level=level, exact=exact, **options)
         is_name = isinstance(corpus, str | Path)  # which may mean a new corpus later
         self._corpus = corpus if is_name else open_corpora(corpus, needs_vectors=self._options.mode != "lexical")
         self._passages, self._loader, self._roots = passages, loader, roots

@@ -90,8 +90,8 @@ def discover(
     while anything matches. `signals` of an abstention has the closest matches, what was searched and what to try.
     `confidence` is "low" if it is not clear that the best document matches, or that nothing does. `exact` and
     `progress` are passed to `search`; `level`, `loader` and `roots` to `disclose`; `rel`, `gap_ratio`, `temperature`
-    and `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object, except
-    `loader`, `roots` and `progress`.
+    and `cutoff` to `select`. `disclose_level` is another name of `level`. `options` are all of these in one object,
+    except `loader`, `roots` and `progress`.
     """
     options = combine_options(
         options,

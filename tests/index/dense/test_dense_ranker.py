@@ -1,4 +1,4 @@
-"""Where there are many vectors, rounded ones choose which are compared; what is found is what exact products find."""
+"""Where there are many vectors, rounded ones and signs choose which are compared, and scores are exact products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import shortlist
+from shortlist import Document
+from shortlist.index.dense import dense_ranker
 from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart
+from shortlist.index.kernels import vector_loops
 from shortlist.index.storage import segment
 from tests.embedded import inside
 
@@ -139,3 +142,161 @@ def test_a_corpus_keeps_many_vectors_rounded_and_finds_the_same(mode: Any, monke
         for query in ("feline pets", "loaf of bread 17", "a ship at sea"):
             expected, found = shortlist.search(plain, query, mode, k=5), shortlist.search(corpus, query, mode, k=5)
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def signed(vectors: NDArray[np.float32]) -> RoundedVectors:
+    """Rounded vectors with signs, also of a few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense_ranker, "SIGNS_FROM", 0)
+        return RoundedVectors.of(vectors)
+
+
+def best_of(found: tuple[NDArray[Any], NDArray[Any]], k: int) -> set[int]:
+    places, scores = found
+    return set(places[np.argsort(-scores, kind="stable")[:k]].tolist())
+
+
+@pytest.mark.parametrize("k", [1, 10, 100])
+def test_signs_miss_at_most_one_of_a_hundred(
+    k: int, signed: RoundedVectors, vectors: NDArray[np.float32], queries: NDArray[np.float32]
+) -> None:
+    found = 0
+    for query in queries:
+        products = vectors.astype(np.float64) @ query
+        places, scores = signed.nearest(vectors, query, k, None, exact=False)
+        assert scores == pytest.approx(products[places], abs=1e-6)
+        found += len(best_of((places, scores), k) & set(np.argsort(-products)[:k].tolist()))
+    assert found >= 0.99 * k * len(queries)
+
+
+def test_a_search_for_exact_results_compares_as_without_signs(
+    signed: RoundedVectors, vectors: NDArray[np.float32], queries: NDArray[np.float32]
+) -> None:
+    without = RoundedVectors(signed.codes, signed.facts)
+    for query in queries[:20]:
+        expected, found = without.nearest(vectors, query, 10, None), signed.nearest(vectors, query, 10, None)
+        assert found[0].tolist() == expected[0].tolist()
+    exact = Dense([VectorPart(vectors)], Given(queries))
+    assert_same(Dense([VectorPart(vectors, rounded=signed)], Given(queries)), exact, 20, 10)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.001])
+def test_signs_find_only_what_is_alive_and_allowed(
+    share: float, signed: RoundedVectors, vectors: NDArray[np.float32], queries: NDArray[np.float32]
+) -> None:
+    random = np.random.default_rng(11)
+    dead, allowed = random.random(len(vectors)) < 0.3, random.random(len(vectors)) < share
+    dense = Dense([VectorPart(vectors, dead, 0, signed)], Given(queries))
+    found = 0
+    for number, query in enumerate(queries):
+        positions = dense.rank(str(number), 10, allowed, exact=False).positions
+        assert (allowed & ~dead)[positions].all()
+        products = np.where(allowed & ~dead, vectors @ query, -np.inf)
+        found += len(set(positions[:10].tolist()) & set(np.argsort(-products)[:10].tolist()))
+    assert found >= 0.99 * 10 * len(queries)
+    nothing = np.zeros(len(vectors), np.bool_)
+    assert not len(dense.rank("0", 10, nothing, exact=False))
+
+
+def test_equal_vectors_have_equal_estimates_and_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense_ranker, "SIGNS_FROM", 0)
+    some = unit(np.random.default_rng(12).standard_normal((300, DIM)))
+    vectors = np.concatenate([some, some])
+    dense = Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], Given(some))
+    assert dense.rank("5", 1, exact=False).positions.tolist() == [5, 305]
+
+
+@pytest.mark.parametrize("size", [64, 65, 100, 384, 1000, 9000])
+def test_signs_serve_vectors_of_any_size_and_length(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense_ranker, "SIGNS_FROM", 0)
+    random = np.random.default_rng(size)
+    vectors = (random.standard_normal((333, size)) * random.uniform(0.01, 100, (333, 1))).astype(np.float32)
+    vectors[7] = 0
+    rounded = RoundedVectors.of(vectors)
+    found = 0
+    for place in range(0, 100, 2):
+        query = (vectors[place] + random.standard_normal(size)).astype(np.float32)
+        nearest = set(np.argsort(-(vectors @ query))[:5].tolist())
+        found += len(best_of(rounded.nearest(vectors, query, 5, None, exact=False), 5) & nearest)
+    assert found >= 0.99 * 5 * 50
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
+def test_numbers_that_are_not_finite_break_nothing(
+    number: float, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense_ranker, "SIGNS_FROM", 0)
+    damaged, query = vectors[:1000].copy(), vectors[0].copy()
+    damaged[3, 5] = number
+    rounded = RoundedVectors.of(damaged)
+    places, scores = rounded.nearest(damaged, query, 5, None, exact=False)
+    assert scores[places == 0] == pytest.approx([1.0], abs=1e-6)
+    query[:] = number
+    places, _ = rounded.nearest(damaged, query, 5, None, exact=False)
+    assert ((places >= 0) & (places < len(damaged))).all()
+
+
+def test_processor_cores_share_many_vectors(
+    signed: RoundedVectors, vectors: NDArray[np.float32], queries: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = [signed.nearest(vectors, query, 10, None, exact=False) for query in queries]
+    monkeypatch.setattr(vector_loops, "SLICE", 10 * vector_loops.SIGN_BLOCK)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    for query, (places, scores) in zip(queries, alone, strict=True):
+        found = signed.nearest(vectors, query, 10, None, exact=False)
+        assert found[0].tolist() == places.tolist()
+        assert found[1].tolist() == scores.tolist()
+
+
+def test_a_corpus_stores_signs_and_compares_all_vectors_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {f"d{at}": f"note {at} about {('cats', 'ships', 'bread', 'stars')[at % 4]}" for at in range(400)}
+    monkeypatch.setattr(segment, "ROUNDED_FROM", 0)
+    monkeypatch.setattr("shortlist.index.snapshot.ALL_SCORES_BELOW", 0)
+    monkeypatch.setattr("shortlist.index.snapshot.ONE_PASS_BELOW", 0)
+    shortlist.build(texts, name="notes").close()
+    corpus = shortlist.open_corpus("notes")  # written when segments had no signs
+    assert rounded_of(corpus).signs is None
+    before = search_both(corpus)
+    monkeypatch.setattr(dense_ranker, "SIGNS_FROM", 0)
+    corpus.add([Document("d400", "", "note 400 about cats")])
+    corpus.remove("d0")
+    corpus.compact()
+    corpus.close()
+    with shortlist.open_corpus("notes") as corpus:
+        assert rounded_of(corpus).signs is not None
+        after = search_both(corpus)
+        assert corpus.verify() is None
+    assert before == (False, False)
+    assert after == (True, False)
+
+
+def rounded_of(corpus: shortlist.Corpus) -> RoundedVectors:
+    with corpus.snapshot() as snapshot:
+        (part,) = inside(snapshot).dense.parts
+        assert part.rounded is not None
+        return part.rounded
+
+
+def search_both(corpus: shortlist.Corpus) -> tuple[bool, bool]:
+    """Whether a search by default and one with `exact` read signs; their scores are equal."""
+    used, scores = [], []
+    for exact in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            looked: list[int] = []
+            find_peaks = vector_loops._find_peaks
+
+            def spy(*arguments: Any, looked: list[int] = looked) -> Any:
+                looked.append(1)
+                return find_peaks(*arguments)
+
+            patch.setattr(vector_loops, "_find_peaks", spy)
+            hits = [
+                shortlist.search(corpus, "feline pets", exact=exact),
+                shortlist.discover(corpus, "feline pets", exact=exact, mode="dense").candidates,
+                *shortlist.search_many(corpus, ["feline pets"] * 2, "hybrid", exact=exact),
+            ]
+        used.append(bool(looked))
+        scores.append([hit.score for found in hits for hit in found])
+    assert scores[0] == scores[1]
+    return used[0], used[1]

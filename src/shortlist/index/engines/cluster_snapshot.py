@@ -74,7 +74,7 @@ class ClusterSnapshot(PassageReader):
         return VectorQuery(self, require_embedder(self._embedder()))
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, words, meaning, allowed, only_ranks, _ = request
+        query, terms, words, meaning, allowed, only_ranks, *_ = request
         only_ranks = only_ranks and self.viewer is None  # the server's own scores depend on hidden passages
         lexical, parts = self.lexical, dict[str, Scores]()
         searches = [*lexical.first_searches(terms, words, allowed, only_ranks), *lexical.name_searches(query)]
