@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 import shortlist
 from shortlist import Corpus, Document, ShortlistError
+from shortlist.index.dense import dense_ranker
 from shortlist.index.dense.dense_ranker import VectorPart
 from shortlist.index.foreign import record_created
 from shortlist.index.lexical.bm25 import Scoring
@@ -68,6 +69,8 @@ def small_tables() -> Iterator[None]:
     settings: list[tuple[Any, str, Any]] = [
         (segment, "IMPACTS_FROM", 1),
         (segment, "ROUNDED_FROM", 1),
+        (dense_ranker, "SIGNS_FROM", 1),
+        (dense_ranker, "LEAST_SIGNS", 1),
         (segment, "MAPPED_FROM", segment.MAPPED_FROM),
         (segment_checks, "DELAY_SECONDS", 0),
         (database, "SYNCHRONOUS", "OFF"),

@@ -73,6 +73,7 @@ FAULTS = {
     "a document below 1": change("documents", 0, -7),
     "a vector that is not a number": change("vectors", (0, 0), np.nan),
     "a rounded vector that is not a number": change("rounded.facts", (0, 1), np.inf),
+    "an estimate that is not a number": change("rounded.factors", 0, np.nan),
     **{f"{name} is too short": cut(name) for name in segment._ARRAYS if name != "tfs"},
 }
 
