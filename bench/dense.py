@@ -6,6 +6,10 @@ the query and reads id and text of ten hits. Rivals encode it with the same embe
 thread each. Every build includes the encoding of the texts, which is done once for all rivals. Rivals that are not
 installed are skipped (`pip install faiss-cpu usearch qdrant-edge-py`).
 
+From 100,000 vectors, shortlist is measured by default and with `exact=True`. The search of usearch is widened until its
+recall is that of shortlist. In both, documents are changed and deleted one by one, with a search after each. The size is
+that of all files of shortlist, texts and keywords included, and that of the memory of usearch.
+
 Recall is measured against a product with all vectors. A document that the query names is always a hit of shortlist and
 can take the place of a closer one; `unlike exhaustive` counts the queries whose hits differ for another reason.
 """
@@ -13,9 +17,11 @@ can take the place of a closer one; `unlike exhaustive` counts the queries whose
 from __future__ import annotations
 
 import importlib.util
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,12 +33,15 @@ from bench import beir, report
 from bench.engines import Found, K
 from bench.lexical import count_differences
 from shortlist import Document
+from shortlist.index.dense.dense_ranker import SIGNS_FROM
 from shortlist.index.embedders.named import load_embedder
 from shortlist.index.snapshot import Snapshot
 from shortlist.protocols import Embedder
 
 QUERIES, DIM, CLUSTERS = 200, 384, 2_000
-GRAPHS, MOST_FOR_GRAPHS = ("faiss-hnsw", "usearch", "qdrant_edge"), 100_000  # they are slow to build with one thread
+GRAPHS, MOST_FOR_GRAPHS = ("faiss-hnsw", "qdrant_edge"), 100_000  # they are slow to build with one thread
+CHANGES = 20
+WIDEST = 4096  # nodes that usearch visits at most
 
 Search = Callable[[str], Found]
 Nearest = Callable[[Any], Sequence[int]]
@@ -62,6 +71,13 @@ def run(folders: list[Path]) -> None:
             built = encoded + time.perf_counter() - started
             search = partial(_search, nearest, embedder, list(zip(ids, texts, strict=True)))
             rows[rival] = {"build s": round(built, 2), **_measure(search, queries, exact)}
+            while isinstance(nearest, _Usearch) and rows[rival]["recall@10"] < rows["shortlist"]["recall@10"] - 0.005:
+                if nearest.index.expansion_search >= WIDEST:
+                    break
+                nearest.index.expansion_search *= 2
+                rows[rival] |= _measure(search, queries, exact)
+            if isinstance(nearest, _Usearch):
+                rows[rival] |= nearest.measure_changes(vectors)
         report.show(rows, "shortlist")
     report.save("dense", figures, beside_others=True)
 
@@ -79,19 +95,46 @@ def _measure_ours(
             corpus.sync(documents)
             built = round(time.perf_counter() - started, 2)
 
-            def search(query: str) -> Found:
-                return [(hit.id, hit.text) for hit in shortlist.search(corpus, query, mode="dense", k=K)]
+            def search(query: str, *, exact: bool = False) -> Found:
+                return [(hit.id, hit.text) for hit in shortlist.search(corpus, query, mode="dense", k=K, exact=exact)]
 
             def rank(query: str) -> Found:
                 with corpus.snapshot() as state:
                     assert isinstance(state, Snapshot)
-                    return [(str(position), "") for position in state.dense.rank(query, K).positions[:K].tolist()]
+                    return [
+                        (str(position), "")
+                        for position in state.dense.rank(query, K, exact=False).positions[:K].tolist()
+                    ]
 
             ours = {"build s": built, **_measure(search, queries, exact)}
             ours["unlike exhaustive"] = count_differences(corpus, queries, "dense")
+            rows = {"shortlist": ours}
+            if len(documents) >= SIGNS_FROM:
+                rows["shortlist, exact"] = _measure(partial(search, exact=True), queries, exact)
             alone = _measure(rank, queries, exact)
             del alone["recall@10"]  # it finds positions, not ids
-    return {"shortlist": ours, "shortlist, ranker alone": alone}
+
+            def update(number: int) -> None:
+                corpus.add([replace(documents[number], content=documents[number + 1].content)])
+                search(queries[0])
+
+            def delete(number: int) -> None:
+                corpus.remove(documents[number].id)
+                search(queries[0])
+
+            ours |= {"update ms": _time_changes(update), "delete ms": _time_changes(delete)}
+            ours["MB"] = round(sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()) / 1e6)
+    return rows | {"shortlist, ranker alone": alone}
+
+
+def _time_changes(change: Callable[[int], None]) -> float:
+    """The median time of a change and a search after it, in milliseconds."""
+    times = []
+    for number in range(CHANGES):
+        started = time.perf_counter()
+        change(number)
+        times.append(1e3 * (time.perf_counter() - started))
+    return round(statistics.median(times), 1)
 
 
 def _measure(search: Search, queries: list[str], exact: list[set[str]]) -> dict[str, float]:
@@ -162,12 +205,29 @@ def _faiss(kind: str) -> Callable[[Any], Nearest]:
     return build
 
 
-def _usearch(vectors: Any) -> Nearest:
-    from usearch.index import Index
+class _Usearch:
+    def __init__(self, vectors: Any) -> None:
+        from usearch.index import Index
 
-    index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32", expansion_search=128)
-    index.add(np.arange(len(vectors)), vectors, threads=1)
-    return lambda query: index.search(query, K, threads=1).keys.tolist()
+        self.index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32", expansion_search=128)
+        self.index.add(np.arange(len(vectors)), vectors, threads=1)
+
+    def __call__(self, query: Any) -> list[int]:
+        found: list[int] = self.index.search(query, K, threads=1).keys.tolist()
+        return found
+
+    def measure_changes(self, vectors: Any) -> dict[str, float]:
+        def update(number: int) -> None:
+            self.index.remove(number)
+            self.index.add(number, vectors[number + 1])
+            self(vectors[0])
+
+        def delete(number: int) -> None:
+            self.index.remove(number)
+            self(vectors[0])
+
+        changes = {"update ms": _time_changes(update), "delete ms": _time_changes(delete)}
+        return changes | {"MB": round(self.index.memory_usage / 1e6)}
 
 
 def _qdrant(vectors: Any) -> Nearest:
@@ -193,6 +253,6 @@ def _qdrant(vectors: Any) -> Nearest:
 RIVALS: dict[str, Callable[[Any], Nearest]] = {
     "faiss-flat": _faiss("flat"),
     "faiss-hnsw": _faiss("hnsw"),
-    "usearch": _usearch,
+    "usearch": _Usearch,
     "qdrant_edge": _qdrant,
 }
