@@ -7,8 +7,8 @@ thread each. Every build includes the encoding of the texts, which is done once 
 installed are skipped (`pip install faiss-cpu usearch qdrant-edge-py`).
 
 From 100,000 vectors, shortlist is measured by default and with `exact=True`. The search of usearch is widened until its
-recall is that of shortlist. In both, documents are changed and deleted one by one, with a search after each. The size is
-that of all files of shortlist, texts and keywords included, and that of the memory of usearch.
+recall is that of shortlist. In both, documents are changed and deleted one by one, with a search after each. The size
+is that of all files of shortlist, texts and keywords included, and that of the memory of usearch.
 
 Recall is measured against a product with all vectors. A document that the query names is always a hit of shortlist and
 can take the place of a closer one; `unlike exhaustive` counts the queries whose hits differ for another reason.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SIGN_BLOCK = 64  # as in signs.h
 SLICE = 4_000 * SIGN_BLOCK  # vectors for a thread; with fewer, starting it takes as long as it saves
 
+_cores = threading.Lock()  # held by the one query that several threads work for
+
 
 def round_vectors(vectors: Vectors) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Vectors in bytes; for each the value of a step, how far it was moved at most, and its length as rounded."""
@@ -84,7 +86,7 @@ def take_signs(vectors: Vectors) -> tuple[NDArray[np.uint8], NDArray[np.float32]
 def _find_peaks(
     signs: NDArray[np.uint8], factors: NDArray[np.float32], query: Vectors, alive: Mask | None
 ) -> NDArray[np.float32]:
-    """The highest estimate in each block; processor cores share them if there are many."""
+    """The highest estimate in each block. Processor cores share many blocks of one query; others have a core each."""
     peaks = np.empty(len(signs), np.float32)
 
     def find(first: int, end: int) -> None:
@@ -101,14 +103,19 @@ def _find_peaks(
     count = len(factors)
     slices = [(first, min(first + SLICE, count)) for first in range(0, count, SLICE)]
     helpers: list[threading.Thread] = []
-    with suppress(RuntimeError):  # the system permits no more threads
-        for _ in range(min(os.cpu_count() or 1, len(slices)) - 1):
-            helper = threading.Thread(target=work)
-            helper.start()
-            helpers.append(helper)
-    work()
-    for helper in helpers:
-        helper.join()
+    has_cores = len(slices) > 1 and _cores.acquire(blocking=False)
+    try:
+        with suppress(RuntimeError):  # the system permits no more threads
+            for _ in range(min(os.cpu_count() or 1, len(slices)) - 1 if has_cores else 0):
+                helper = threading.Thread(target=work)
+                helper.start()
+                helpers.append(helper)
+        work()
+        for helper in helpers:
+            helper.join()
+    finally:
+        if has_cores:
+            _cores.release()
     return peaks
 
 
