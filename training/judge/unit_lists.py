@@ -4,7 +4,8 @@ A list is a question, units of passages as `ask` reads them, and those that answ
 of documentation, downloaded if they do not exist; lists of HELD are only for measuring. Most questions are made from
 the structure of DOCS (`unit_questions`). A third of them have no answer: the unit that answers was taken out of the
 passages, or a near miss is asked for. The rest are questions that people wrote about passages of DOCS and about
-everyday files, the written passages, SQuAD 2.0, SelQA, and medical questions and headings of PAIRS. Claims of CLAIMS and of the written passages keep the other head of the model as it is.
+everyday files, the written passages, SQuAD 2.0, SelQA, and medical questions and headings of PAIRS. Claims of CLAIMS
+and of the written passages keep the other head of the model as it is.
 
 OUT holds token numbers alone, so that a machine with an accelerator needs nothing else. It is the same for the same
 DOCS.
@@ -178,7 +179,10 @@ def ask_passages(folders: Sequence[Path]) -> list[UnitList]:
 
 
 def ask_files() -> list[UnitList]:
-    """The lists of questions about everyday files; those of a group lie in one folder, and each finds passages of all."""
+    """The lists of questions about everyday files, which find passages of all files of their group.
+
+    A question is left out if its answer is a row of which the product reads one cell: that may be the wrong one.
+    """
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
@@ -196,7 +200,8 @@ def ask_files() -> list[UnitList]:
                 wanted = set(_WORD.findall(quote.lower()))
                 own = [at for at, item in enumerate(corpus.items) if wanted and _quotes(item.text, wanted)]
                 ranked = corpus.rank(question, [corpus.items[at] for at in corpus.find(question, *own[:1])])
-                texts = [one.unit.text for one in ranked if wanted and _quotes(one.unit.text, wanted)]
+                right = [one for one in ranked if wanted and _quotes(one.unit.text, wanted)]
+                texts = [one.unit.text for one in right] if all(_quotes(one.text, wanted) for one in right) else []
                 made += _lists_of(question, ranked, texts, "everyday", rng, is_answered=bool(wanted))
         lists += [one._replace(is_held=_checksum(group) % HELD_OF == 0) for one in made if one]
     return lists
