@@ -99,8 +99,10 @@ class ClusterCorpus:
         if self.viewer is None:
             return True
         found = row["_source"]
-        access = json.loads(found["metadata"]).get(ACCESS, MISSING) if "metadata" in found else MISSING
-        return self.viewer.sees(access) and self.viewer.sees_id(found.get("id") or found["document"])
+        if "metadata" not in found:  # it is being written
+            return False
+        access = json.loads(found["metadata"]).get(ACCESS, MISSING)
+        return self.viewer.sees(access) and self.viewer.sees_id(found["id"] if "id" in found else found["document"])
 
     def restrict(self, body: Query) -> Query:
         """A search of passages, of those that the reader may see."""

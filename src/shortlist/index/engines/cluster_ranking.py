@@ -247,8 +247,8 @@ class BM25Query:
         for answer in answers:
             found = answer["aggregations"]
             whole = found.get("whole", {})
+            self._whole_df |= _count_buckets(whole.get("df")) | _count_buckets(whole.get("languages"))
             if "df" in found:
-                self._whole_df |= _count_buckets(whole.get("df"))
                 self._df |= _count_buckets(found["df"])
             else:
                 self._whole_live = whole.get("doc_count", 0)
