@@ -9,7 +9,6 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -50,14 +49,14 @@ def to_record(document: Any) -> Record | Problem:
     reason, metadata = _find_fault(document), "{}"
     if not reason and document.metadata:
         try:
-            metadata = json.dumps(document.metadata, ensure_ascii=False, allow_nan=False, default=_to_plain)
+            metadata = _to_json(document.metadata)
             if metadata.count("{") + metadata.count("[") > DEEPEST and _measure_depth(json.loads(metadata)) > DEEPEST:
                 raise ValueError(f"it is nested more than {DEEPEST} levels deep")
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"Its metadata cannot be stored as JSON: {str(error) or type(error).__name__}."
     if reason:
         return Problem(str(document.id), reason, str(document.source))
-    keywords = json.dumps(document.keywords, ensure_ascii=False) if document.keywords else "[]"
+    keywords = _to_json(document.keywords) if document.keywords else "[]"
     texts = (
         document.id, document.title, document.content, keywords, metadata,
         document.kind, document.source, document.locator, document.payload or "",
@@ -94,23 +93,15 @@ def _find_fault(document: Document) -> str:
     return ""
 
 
-def _hash(columns: Sequence[Any]) -> bytes:
-    """The hash of a document's columns, in the order of DOCUMENT_COLUMNS."""
-    id, title, content, keywords, metadata, kind, source, locator, payload = columns
-    shared = _frame_shared(keywords, metadata, kind, source, locator)
-    return blake2b(_frame(id, title, content) + shared + _frame(payload or ""), digest_size=16).digest()
+def _hash(columns: Sequence[str]) -> bytes:
+    """The hash of a document's columns, in the order of DOCUMENT_COLUMNS.
 
-
-def _frame(*texts: str) -> bytes:
-    """Each text after its length, so that no two rows of texts have the same bytes."""
-    parts: list[bytes] = []
-    for text in texts:
-        data = text.encode()
-        parts += _LENGTH(len(data)), data
-    return b"".join(parts)
-
-
-_frame_shared = lru_cache(64)(_frame)  # of columns in which many documents are the same
+    Each text is after its length, so that no two rows of texts have the same bytes.
+    """
+    texts = [column.encode() for column in columns]
+    parts = [b""] * (2 * len(texts))
+    parts[::2], parts[1::2] = map(_LENGTH, map(len, texts)), texts
+    return blake2b(b"".join(parts), digest_size=16).digest()
 
 
 def _to_plain(value: Any) -> Any:
@@ -119,6 +110,9 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value)
     raise TypeError(f"a {type(value).__name__} is not plain data")
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_to_plain).encode
 
 
 def _measure_depth(value: Any) -> int:
@@ -134,7 +128,7 @@ def to_document(row: Sequence[Any], plain: Callable[[Any], Any]) -> Document:
     """The document of a row with DOCUMENT_COLUMNS and hash; `plain` reads the texts as the connection does."""
     *columns, hash = row
     columns[_CONTENT], columns[_PAYLOAD] = plain(columns[_CONTENT]), plain(columns[_PAYLOAD])
-    if _hash(columns) != hash:
+    if _hash([*columns[:_PAYLOAD], columns[_PAYLOAD] or ""]) != hash:
         raise sqlite3.DatabaseError("a document does not match its hash")
     id, title, content, keywords, metadata, kind, source, locator, payload = columns
     return Document(
