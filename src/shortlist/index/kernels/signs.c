@@ -15,6 +15,8 @@
 
 enum { BLOCK = SIGN_BLOCK, ROUNDS = 2, TOGETHER = 16, HIGHEST = 127 };
 
+enum { AHEAD = 2048 }; /* bytes: reading them from memory takes 0.7 of the time */
+
 /* Standard deviations of an estimate: about 99 of 100 vectors that are among the nearest remain candidates. */
 #define DEVIATIONS 2.25
 
@@ -157,6 +159,7 @@ static void add_up(const uint8_t *block, int64_t bytes, const uint8_t *tables, u
         Words even = {0}, odd = {0};
         for (int64_t at = 0; at < bytes; at++) {
             Bytes bits, low, high;
+            __builtin_prefetch(block + at * BLOCK + first + AHEAD);
             memcpy(&bits, block + at * BLOCK + first, LANES);
             memcpy(&low, tables + 2 * at * LANES, LANES);
             memcpy(&high, tables + (2 * at + 1) * LANES, LANES);
