@@ -22,7 +22,7 @@ from tests.client.conftest import Call
     [
         ("money back", {}),
         ("money back", {"mode": "lexical", "k": 1}),
-        ("vacation", {"mode": "dense", "k": 2}),
+        ("vacation", {"mode": "dense", "k": 2, "exact": True}),
         ("days", {"mode": "hybrid", "filter": {"area": "people"}}),
         ("zzz qqq", {}),
         ("", {"k": 0}),
@@ -34,7 +34,7 @@ def test_search_returns_the_hits_of_the_library(call: Call, query: str, options:
     assert (type(hits), hits.query, hits.mode, hits.note) == (shortlist.Hits, own.query, own.mode, own.note)
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "lexical", "k": 1}, {"filter": {"area": "people"}}])
+@pytest.mark.parametrize("options", [{}, {"mode": "lexical", "k": 1}, {"exact": True}, {"filter": {"area": "people"}}])
 def test_search_many_returns_the_hits_of_the_library(call: Call, options: dict[str, Any]) -> None:
     queries = ["money back", "laptops", "zzz qqq"]
     found = call("search_many", "handbook", queries, **options)
@@ -53,6 +53,7 @@ def test_search_many_returns_the_hits_of_the_library(call: Call, options: dict[s
     [
         ("how do I get my money back", {"level": "body"}),
         ("laptops", {"level": "body", "max_k": 2, "mode": "lexical"}),
+        ("laptops", {"mode": "dense", "exact": True}),
         ("money back", {"strategy": "rel_threshold", "rel": 0.1, "min_relevance": None}),
         ("launch a moon rocket", {}),
     ],

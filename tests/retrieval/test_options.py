@@ -60,6 +60,7 @@ def test_evaluations_take_the_options_of_discover() -> None:
         ({"rel": 1.5}, "rel and gap_ratio must be between 0 and 1"),
         ({"temperature": 0}, "temperature must be above 0"),
         ({"cutoff": 101}, "cutoff from 0 to 100"),
+        ({"exact": 1}, "exact must be True or False, not 1"),
         ({"level": "all"}, "Unknown level 'all'"),
     ],
 )

@@ -112,7 +112,6 @@ DESCRIPTIONS = {
     "mode": "Ranking: lexical (BM25), dense (cosine), hybrid (both, by rank) or auto (a blend of both).",
     "k": "Number of candidates.",
     "filter": "Metadata that documents must have, such as {'kind': 'tool'}.",
-    "exact": "Compare all vectors, even if there are 100,000 or more.",
     "strategy": "Selection rule: a built-in or registered name, or a function from hits to hits.",
     "max_k": "Maximum number of results to select; the strategy 'adaptive' returns this number.",
     "min_relevance": "Abstain if the highest relevance is below this number from 0 to 1. 'auto' uses the calibrated or "
@@ -122,6 +121,7 @@ DESCRIPTIONS = {
     "temperature": "Temperature of the softmax over the scores (softmax).",
     "cutoff": "Keep hits with at least this percentage of the softmax (softmax).",
     "level": "How much of each result to disclose: metadata, body, or bundled (with the files beside it).",
+    "exact": "Compare all vectors, even if there are 100,000 or more.",
 }
 """What each option does, for help texts and schemas."""
 
