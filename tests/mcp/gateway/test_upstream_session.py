@@ -79,7 +79,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
         subprocess.run(command, check=True, env=os.environ | {"GIT_CONFIG_GLOBAL": os.devnull})
     (folder / "notes.md").write_text("# Tea\n\nGreen tea is brewed at 70 degrees.\n")
     (folder / "pixel.png").write_bytes(base64.b64decode(PIXEL))
-    (folder / "large.txt").write_text("".join(f"line {number}\n" for number in range(2_000)))
+    (folder / "large.txt").write_text("".join(f"line {number}\n" for number in range(1_500)))
     for command in (["add", "."], ["commit", "--quiet", "-m", "Plant the tree"]):
         subprocess.run(
             ["git", *identity, "-C", str(folder), *command],

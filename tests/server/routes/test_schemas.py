@@ -18,6 +18,8 @@ from tests.server.conftest import Make
 EXAMPLES = 8
 
 
+# Threads of the service use `random` meanwhile, which Hypothesis cannot tell from a strategy that does.
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module:hypothesis.errors.HypothesisDeprecationWarning")
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_every_request_is_answered_as_documented(make: Make, mode: GenerationMode) -> None:
     app = make(server__allowed_hosts=["*"]).app
