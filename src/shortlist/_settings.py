@@ -244,7 +244,7 @@ class Limits(Section):
     requests_per_minute: int = setting(0, "Requests of a user per minute; others get 429. 0: any.", ge=0, le=1_000_000)
     concurrent_requests: int = setting(0, "Requests of a user at a time; others get 429. 0: any.", ge=0, le=10_000)
     wrong_tokens_per_minute: int = setting(
-        20, "Wrong tokens of an address per minute; then all its tokens get 429. 0: any.", ge=0, le=1_000_000
+        20, "Wrong tokens of an address per minute; then new tokens from it get 429. 0: any.", ge=0, le=1_000_000
     )
     sessions_per_user: int = setting(
         100,

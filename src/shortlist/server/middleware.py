@@ -26,7 +26,7 @@ from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request,
 from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
-from shortlist.server.access.user_limits import Rate, UserLimits, find_address, find_user, is_stream
+from shortlist.server.access.user_limits import UserLimits, WrongTokens, find_address, find_user, is_stream
 from shortlist.server.http_errors import REQUEST_ID, make_problem
 from shortlist.server.service_metrics import Metrics
 
@@ -99,7 +99,7 @@ class Guard:
         self._token = server.token.get_secret_value().encode() if server.token else None
         self._identity = Identity(settings) if settings.access.has_rules and not is_mounted else None
         self._issuer, self._url = settings.access.issuer, settings.access.url.rstrip("/")
-        self._user_limits, self._wrong_tokens = UserLimits(limits), Rate(limits.wrong_tokens_per_minute)
+        self._user_limits, self._wrong_tokens = UserLimits(limits), WrongTokens(limits.wrong_tokens_per_minute)
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins} | {*server.cors_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
@@ -137,7 +137,7 @@ class Guard:
             return None
         kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
         token, address = given.strip() if kind.lower() == "bearer" else "", find_address(scope)
-        if token and (wait := self._wrong_tokens.find_wait(address)):
+        if token and (wait := self._wrong_tokens.find_wait(address, token)):
             return _refuse_for_now(scope, f"Too many wrong tokens from {address}.", wait)
         try:
             if self._identity is not None:
@@ -147,8 +147,10 @@ class Guard:
                 raise InvalidToken("The token is missing or wrong. Send it in the header: Authorization: Bearer TOKEN.")
         except InvalidToken as error:
             if token:
-                self._wrong_tokens.take(address)
+                self._wrong_tokens.add(address)
             return make_problem(scope, 401, str(error), headers={"WWW-Authenticate": self._challenge(scope)})
+        if token:
+            self._wrong_tokens.accept(token)
         return None
 
     def _challenge(self, scope: Scope) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from hashlib import blake2b
 
 from starlette.types import Scope
 
@@ -12,7 +13,7 @@ from shortlist._settings import Limits
 from shortlist.safety.principals import PRINCIPAL, Principal
 from shortlist.server.access.identity import ANONYMOUS
 
-MOST_KEYS = 10_000  # users or addresses whose rates are remembered
+MOST_KEYS = 10_000  # users and addresses whose rates are remembered, and right tokens
 STREAM = ("GET", "/mcp")  # of a session, in which nothing may happen for hours
 BUSY_SECONDS = 1.0  # after which to try again if too many requests run
 
@@ -40,6 +41,32 @@ class Rate:
     def _find_left(self, key: str) -> float:
         left, at = self._buckets.get(key, (self._a_minute, self._clock()))
         return min(self._a_minute, left + (self._clock() - at) * self._a_minute / 60)
+
+
+class WrongTokens:
+    """The wrong tokens of each address. One that was right before is no guess, so that is not held back."""
+
+    def __init__(self, a_minute: int) -> None:
+        self._rate = Rate(a_minute)
+        self._right: dict[bytes, None] = {}  # hashes, the latest last
+
+    def find_wait(self, address: str, token: str) -> float:
+        """The seconds until the address may send this token."""
+        return 0.0 if _hash(token) in self._right else self._rate.find_wait(address)
+
+    def add(self, address: str) -> None:
+        self._rate.take(address)
+
+    def accept(self, token: str) -> None:
+        key = _hash(token)
+        self._right.pop(key, None)
+        self._right[key] = None
+        if len(self._right) > MOST_KEYS:
+            del self._right[next(iter(self._right))]
+
+
+def _hash(token: str) -> bytes:
+    return blake2b(token.encode(errors="surrogateescape"), digest_size=16).digest()
 
 
 class UserLimits:
