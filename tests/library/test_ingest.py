@@ -68,7 +68,7 @@ def test_a_mixed_folder_is_asked_changed_and_asked_again(folder: Path, tmp_path:
     assert answers(corpus) == {
         "ship": "The ship Aurora was built in 1911. [ship.pdf:page=1]",
         "captain": "The captain of the Aurora was Ann Lee. [ship.pdf:page=2]",
-        "cook": "name: Tom Hale | role: cook | age: 44 [crew.csv:row=1]",
+        "cook": "Tom Hale: age 44 [crew.csv:row=1]",
         "end": "The voyage of the Aurora began in Bergen. [log.txt:whole;offset=0]",
         "cargo": "The hold carried 300 barrels of herring. [cargo.docx:whole]",
         "mast": "The storm of 4 May broke the mast. [notes.md:whole]",
