@@ -79,27 +79,32 @@ class TestOnly:
     def test_servers_that_claude_code_has_for_one_folder_move_for_that_folder(self, own: Path, places: Places) -> None:
         team = {"type": "http", "url": "https://a.example/mcp"}
         off = {"mcpServers": {"git": {"command": "z"}, "off": {"command": "x"}}, "disabledMcpServers": ["off"]}
-        folders = {"/work/a b": {"history": [1], "mcpServers": {"git": {"command": "x"}, "team": team}}, "/work/b": off}
-        text = json.dumps({"mcpServers": {"git": {"command": "y"}}, "projects": folders | {"/work/c": {"history": []}}})
+        folders = {
+            "/home/ada/a b": {"history": [1], "mcpServers": {"git": {"command": "x"}, "team": team}},
+            "/home/ada/b": off,
+        }
+        text = json.dumps(
+            {"mcpServers": {"git": {"command": "y"}}, "projects": folders | {"/home/ada/c": {"history": []}}}
+        )
         file = write(places.home / ".claude.json", text)
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["claude-code"], "user", places, relocation=moves)
-        assert plan.moved == ["git", "git (/work/a b)", "team (/work/a b)", "git (/work/b)"]
-        assert plan.left == {"off (/work/b)": "it is disabled"}
-        assert plan.sign_in == ["cd '/work/a b' && shortlist mcp login team"]
+        assert plan.moved == ["git", "git (/home/ada/a b)", "team (/home/ada/a b)", "git (/home/ada/b)"]
+        assert plan.left == {"off (/home/ada/b)": "it is disabled"}
+        assert plan.sign_in == ["cd '/home/ada/a b' && shortlist mcp login team"]
         for change in [*moves.changes(), change_of(plan)]:
             originals.write(change)
         left = json.loads(file.read_text())
         assert list(left["mcpServers"]) == ["shortlist"]
-        assert left["projects"]["/work/a b"] == {"history": [1], "mcpServers": {}}
+        assert left["projects"]["/home/ada/a b"] == {"history": [1], "mcpServers": {}}
         assert self.behind(own) == {"git": {"command": "y"}}
         assert json.loads((own / "mcp.json").read_text())["projects"] == {
-            "/work/a b": {"mcpServers": {"git": {"command": "x"}, "team": {"url": team["url"]}}},
-            "/work/b": {"mcpServers": {"git": {"command": "z"}}},
+            "/home/ada/a b": {"mcpServers": {"git": {"command": "x"}, "team": {"url": team["url"]}}},
+            "/home/ada/b": {"mcpServers": {"git": {"command": "z"}}},
         }
         back = self.moves(own, places)
         plan = plan_uninstall(AGENTS["claude-code"], "user", places, relocation=back)
-        assert plan.moved == ["git", "git (/work/a b)", "team (/work/a b)", "git (/work/b)"]
+        assert plan.moved == ["git", "git (/home/ada/a b)", "team (/home/ada/a b)", "git (/home/ada/b)"]
         for change in [change_of(plan), *back.changes()]:
             originals.write(originals.give_back(change))
         assert file.read_text() == text
@@ -107,17 +112,17 @@ class TestOnly:
 
     def test_a_server_of_one_folder_comes_back_beside_what_changed_there(self, own: Path, places: Places) -> None:
         servers = {"a": {"command": "x"}, "b": {"command": "y"}}
-        file = write(places.home / ".claude.json", json.dumps({"projects": {"/work/a": {"mcpServers": servers}}}))
+        file = write(places.home / ".claude.json", json.dumps({"projects": {"/home/ada/a": {"mcpServers": servers}}}))
         moves = self.moves(own, places)
         plan = plan_install(AGENTS["claude-code"], "user", places, relocation=moves)
         for change in [*moves.changes(), change_of(plan)]:
             change.apply()
-        file.write_text(json.dumps({"projects": {"/work/a": {"mcpServers": {"b": {"command": "new"}}}}}))
+        file.write_text(json.dumps({"projects": {"/home/ada/a": {"mcpServers": {"b": {"command": "new"}}}}}))
         back = self.moves(own, places)
         plan = plan_uninstall(AGENTS["claude-code"], "user", places, relocation=back)
-        assert plan.moved == ["a (/work/a)"]
+        assert plan.moved == ["a (/home/ada/a)"]
         change_of(plan).apply()
-        assert json.loads(file.read_text())["projects"]["/work/a"]["mcpServers"] == {
+        assert json.loads(file.read_text())["projects"]["/home/ada/a"]["mcpServers"] == {
             "b": {"command": "new"},
             "a": {"command": "x"},
         }
