@@ -18,19 +18,8 @@ from shortlist.mcp_client.server_entries import ALLOW, DENY, fingerprint, is_off
 READ = {"command", "args", "env", "cwd", "url", "headers", "oauth", *ALLOW, *DENY}
 READ |= {key for keys in TIME_LIMIT_KEYS.values() for key in keys}
 OMITTED = {"alwaysAllow", "alwaysLoad", "alwaysLoadTools", "autoApprove", "bundled", "description", "disabled"}
-OMITTED |= {
-    "display_name",
-    "enabled",
-    "gallery",
-    "name",
-    "required",
-    "role",
-    "source",
-    "timeout",
-    "trust",
-    "type",
-    "version",
-}
+OMITTED |= {"display_name", "enabled", "gallery", "name", "required", "role", "source", "timeout", "trust", "type"}
+OMITTED |= {"version"}
 DISABLED = "it is disabled"
 
 

@@ -30,7 +30,7 @@ def create_token(name: str, groups: list[str], days: float | None) -> str:
         if name in known:
             raise InputError(f"A token named {name!r} exists. Revoke it first: shortlist token revoke {name}")
         expires = None if days is None else now + days * DAY
-        known[name] = {"hash": _hash(token), "groups": sorted(set(groups)), "created": now, "expires": expires}
+        known[name] = {"hash": hash_token(token), "groups": sorted(set(groups)), "created": now, "expires": expires}
     return token
 
 
@@ -75,7 +75,7 @@ class NamedTokens:
             except SourceError:
                 self._known = {}
             self._stamp = stamp
-        name, row = self._known.get(_hash(token), ("", None))
+        name, row = self._known.get(hash_token(token), ("", None))
         return None if row is None or _has_expired(row) else (name, frozenset(row["groups"]))
 
 
@@ -103,7 +103,7 @@ def _to_text(seconds: float | None) -> str | None:
     return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _hash(token: str) -> str:
+def hash_token(token: str) -> str:
     """A token is random and long, so a fast hash is enough."""
     return hashlib.sha256(token.encode()).hexdigest()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from hashlib import blake2b
+from typing import Any
 
 from starlette.types import Scope
 
 from shortlist._settings import Limits
 from shortlist.safety.principals import PRINCIPAL, Principal
 from shortlist.server.access.identity import ANONYMOUS
+from shortlist.server.access.named_tokens import hash_token
 
 MOST_KEYS = 10_000  # users and addresses whose rates are remembered, and right tokens
 STREAM = ("GET", "/mcp")  # of a session, in which nothing may happen for hours
@@ -32,11 +33,7 @@ class Rate:
     def take(self, key: str) -> None:
         if not self._a_minute:
             return
-        left = self._find_left(key) - 1
-        self._buckets.pop(key, None)
-        self._buckets[key] = left, self._clock()
-        if len(self._buckets) > MOST_KEYS:
-            del self._buckets[next(iter(self._buckets))]
+        _remember(self._buckets, key, (self._find_left(key) - 1, self._clock()))
 
     def _find_left(self, key: str) -> float:
         left, at = self._buckets.get(key, (self._a_minute, self._clock()))
@@ -48,25 +45,25 @@ class WrongTokens:
 
     def __init__(self, a_minute: int) -> None:
         self._rate = Rate(a_minute)
-        self._right: dict[bytes, None] = {}  # hashes, the latest last
+        self._right: dict[str, None] = {}  # hashes, the latest last
 
     def find_wait(self, address: str, token: str) -> float:
         """The seconds until the address may send this token."""
-        return 0.0 if _hash(token) in self._right else self._rate.find_wait(address)
+        return 0.0 if hash_token(token) in self._right else self._rate.find_wait(address)
 
     def add(self, address: str) -> None:
         self._rate.take(address)
 
     def accept(self, token: str) -> None:
-        key = _hash(token)
-        self._right.pop(key, None)
-        self._right[key] = None
-        if len(self._right) > MOST_KEYS:
-            del self._right[next(iter(self._right))]
+        _remember(self._right, hash_token(token), None)
 
 
-def _hash(token: str) -> bytes:
-    return blake2b(token.encode(errors="surrogateescape"), digest_size=16).digest()
+def _remember(known: dict[str, Any], key: str, value: Any) -> None:
+    """Put a key last, and forget the first one if there are too many."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MOST_KEYS:
+        del known[next(iter(known))]
 
 
 class UserLimits:
