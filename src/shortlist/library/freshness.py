@@ -50,6 +50,6 @@ def have_changed(entry: Registration, corpus: Corpus) -> bool:
         mark, count = (folder / FILES_MARK).read_text().split()
     except (OSError, ValueError):  # not built from a path, or by an earlier version
         return False
-    has_changed = Path(entry.roots[0]).exists() and take_mark(entry) != mark and str(len(corpus)) == count
+    has_changed = str(len(corpus)) == count and Path(entry.roots[0]).exists() and take_mark(entry) != mark
     _checked[folder] = time.monotonic()
     return has_changed
