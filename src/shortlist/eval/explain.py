@@ -108,7 +108,8 @@ class Explainer:
     def __init__(self, reader: Reader, known: set[str]) -> None:
         self._reader = reader
         self._known = known  # ids of all documents
-        self._analyzers = {_bind_analyzer(corpus) for corpus in reader.corpora}
+        self._bound = [_bind_analyzer(corpus) for corpus in reader.corpora]
+        self._analyzers = set(self._bound)
         self._document_terms = cache(self._read_terms)
         self._is_indexed = cache(self._occurs)
 
@@ -153,10 +154,10 @@ class Explainer:
 
     def _read_terms(self, id: str) -> frozenset[str]:
         terms: set[str] = set()
-        for corpus in self._reader.corpora:
-            if document := corpus.get(id):
+        for analyzer, document in zip(self._bound, self._reader.get(id), strict=True):
+            if document:
                 text = "\n".join((document.title, *document.keywords, document.content))
-                terms.update(_bind_analyzer(corpus).terms(text))
+                terms.update(analyzer.terms(text))
         return frozenset(terms)
 
     def _occurs(self, word: str) -> bool:
@@ -186,7 +187,7 @@ def explain(
         retrieved = reader.retrieve(query, options.k)
         hits, chosen = retrieved.rank(options.k), retrieved.choose(options)
         rank = next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)
-        known = {id} if any(one.get(id) for one in reader.corpora) else set()
+        known = {id} if any(reader.get(id)) else set()
         return Explainer(reader, known).explain(Case(query, (id,)), hits, rank, chosen, retrieved.found)
 
 

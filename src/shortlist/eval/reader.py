@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from shortlist._limits import check_length
+from shortlist._text import clean
 from shortlist.display.progress import show_progress
 from shortlist.documents import Passage
 from shortlist.errors import InputError
@@ -27,6 +28,7 @@ from shortlist.retrieval.merging import check_comparable, merge
 from shortlist.retrieval.options import SearchOptions, check_mode
 
 if TYPE_CHECKING:
+    from shortlist.documents import Document
     from shortlist.results import Positions
 
     Read = Callable[[Positions], list[Passage]]
@@ -92,6 +94,10 @@ class Reader:
         if len(set(texts.values())) == 1:
             return next(iter(texts.values()))
         return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+    def get(self, id: str) -> list[Document | None]:
+        """The document with an id, for each corpus."""
+        return [state.get(clean(id)) for state, _ in self._states]
 
     def has_term(self, terms: Sequence[str]) -> bool:
         """Whether any of the terms occurs in a corpus."""

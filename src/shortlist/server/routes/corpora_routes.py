@@ -204,7 +204,8 @@ def list_documents(
         sort_ids = _sort_ids.__wrapped__ if generation is None else _sort_ids  # None: changes are not noticed
         ids = sort_ids(_Listing(corpus, text, sort, descending, generation))
         page = ids[offset : None if limit is None else offset + limit]
-        documents, count = [document for id in page if (document := corpus.get(id))], len(ids)
+        with corpus.snapshot() as snapshot:
+            documents, count = [document for id in page if (document := snapshot.get(id))], len(ids)
     return {"documents": [document.to_dict() for document in documents], "count": count}
 
 
