@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from heapq import nlargest
 from itertools import islice, pairwise
 
 MOST_KNOWN, MOST_COMPARED = 100_000, 200  # words that are considered for a suggestion
 
+MOST_KEYS = 20_000  # that are remembered: where many texts are alike, each search sorts thousands of equal scores
+
+_DIGITS = re.compile(r"(\d+)")
 # Line breaks, tabs, spaces of any width, and joiners between letters of other scripts than ASCII, which need them.
 _SEEN = re.compile("([\n\t]|[\u00a0\u2000-\u200a\u202f\u205f\u3000]|(?<=[^\0-\x7f])[\u200c\u200d](?=[^\0-\x7f]))")
 
@@ -25,6 +29,14 @@ def closest(word: str, known: Iterable[str], most: int) -> list[str]:
         pairs = set(map("".join, pairwise(folded)))
         candidates = nlargest(MOST_COMPARED, names, key=lambda name: sum(pair in name for pair in pairs))
     return [names[each] for each in difflib.get_close_matches(folded, candidates, n=most)]
+
+
+@lru_cache(MOST_KEYS)
+def natural_key(name: str) -> str:
+    """A text that sorts item 9 before item 10, and names that differ in leading zeros by themselves."""
+    parts = _DIGITS.split(name)
+    parts[1::2] = [f"{chr(len(number) + 1)}{number}" for number in (part.lstrip("0") for part in parts[1::2])]
+    return "\0".join([*parts, "", name])
 
 
 def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from shortlist._limits import check_canceled
 from shortlist._telemetry import traced
+from shortlist._text import natural_key
 from shortlist.documents import Document, Passage
 from shortlist.index.config import ScoreThreshold, threshold_scale_of
 from shortlist.index.corpus import Corpus, RemoteCorpus
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
 # Queries of a batch whose rankings and rows are found together, and from how many on other threads rank them.
 AT_ONCE, RANKED_AHEAD_FROM = 128, 8
-
-_DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -541,7 +540,7 @@ def _find_best(
     state, perfect, rank = ranked.state, ranked.perfect, ranked.scores.ranking
     ranking = best_passages(state, rank, k) if whole else rank(k)
     scored = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
-    best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()])
+    best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()], k)
     first = ranked.before.ranking(1).positions.tolist() if ranked.learned else [one.position for one in best[:1]]
     relevance = _relevance_for(ranked, next(iter(first), None), noise)
     if len(identified):
@@ -561,8 +560,8 @@ def _find_best(
         candidates = [
             _Candidate(at, score, score / perfect + lead.get(documents[at], 0.0)) for at, score in scored.items()
         ]
-        best = _sort(state, candidates)
-    return best[:k], relevance
+        best = _sort(state, candidates, k)
+    return best, relevance
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:
@@ -573,16 +572,10 @@ def _are_of(state: State, positions: Positions, others: Positions) -> list[float
     return [float(document in wanted) for document in state.documents(positions).tolist()]
 
 
-def _sort(state: State, candidates: list[_Candidate]) -> list[_Candidate]:
-    """The candidates, best first; ties by id."""
+def _sort(state: State, candidates: list[_Candidate], k: int) -> list[_Candidate]:
+    """The best k candidates, best first; ties by id."""
     if len({candidate.score for candidate in candidates}) == len(candidates):
-        return sorted(candidates, key=lambda candidate: (-candidate.total, -candidate.score))
+        return nsmallest(k, candidates, key=lambda candidate: (-candidate.total, -candidate.score))
     ids = state.ids(np.array([candidate.position for candidate in candidates], dtype=np.int64))
-    keys = dict(zip(candidates, map(_natural_key, ids), strict=True))
-    return sorted(candidates, key=lambda candidate: (-candidate.total, -candidate.score, keys[candidate]))
-
-
-def _natural_key(id: str) -> tuple[list[tuple[int, str]], str]:
-    """A sort key that puts item 9 before item 10."""
-    parts = [part.lstrip("0") if part.isdecimal() else part for part in _DIGITS.split(id)]
-    return [(len(part) if part.isdecimal() else -1, part) for part in parts], id
+    keys = dict(zip(candidates, map(natural_key, ids), strict=True))
+    return nsmallest(k, candidates, key=lambda candidate: (-candidate.total, -candidate.score, keys[candidate]))

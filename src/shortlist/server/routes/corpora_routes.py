@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from datetime import date
@@ -12,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from shortlist._text import did_you_mean
+from shortlist._text import did_you_mean, natural_key
 from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.eval.explain import explain
@@ -223,15 +222,9 @@ def _sort_ids(listing: _Listing) -> list[str]:
     documents = listing.corpus.browse(listing.text)[0]
     if listing.sort != "added":
         names = {one.id: one.title if listing.sort == "title" and one.title else one.id for one in documents}
-        documents.sort(key=lambda one: (natural_key(names[one.id]), one.id))
+        documents.sort(key=lambda one: (natural_key(names[one.id].casefold()), one.id))
     ids = [document.id for document in documents]
     return ids[::-1] if listing.descending else ids
-
-
-def natural_key(text: str) -> list[tuple[int, str]]:
-    """A key by which 9 is before 10, and a before B."""
-    parts = re.findall(r"\d{1,1000}|\D+", text.casefold())  # Python converts no number of more than 4,300 digits
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def describe_usage(corpus: Corpus) -> Answer:
