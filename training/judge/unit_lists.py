@@ -45,6 +45,7 @@ from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.tokenization import WordPieceTokenizer
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
+from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
 from shortlist.results import Evidence
 from training.judge import data, documentation, reader
@@ -186,7 +187,8 @@ def ask_files() -> list[UnitList]:
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
-            groups[row["group"]].append(row)
+            if row["language"] == ENGLISH:  # the only one that the model reads
+                groups[row["group"]].append(row)
     rng = random.Random(0)
     lists: list[UnitList] = []
     for group, files in groups.items():
