@@ -384,11 +384,11 @@ def _find_matches(out: Output, names: Sequence[str], access: str) -> dict[str, l
 
 
 @command(examples=["shortlist mcp pin github/get_issue"])
-@click.argument("names", nargs=-1, metavar="[TOOL]...")
+@click.argument("names", nargs=-1, metavar="[SERVER/NAME]...")
 @config_option
 def pin(out: Output, names: tuple[str, ...], config: tuple[str, ...]) -> None:
-    """Offer tools to agents under their own names, beside the six; without TOOL, show those. A tool whose name is taken
-    has that of its server before it."""
+    """Offer tools to agents under their own names, beside the six; without a tool, list the pinned ones. If a name is
+    taken, the name of the server comes before it."""
     catalog = dispatch.Gateway(gateway_config.GatewayConfig(config)).catalog
     file = _open_pins()
     for id in dict.fromkeys(names):
@@ -413,9 +413,9 @@ def pin(out: Output, names: tuple[str, ...], config: tuple[str, ...]) -> None:
 
 
 @command(examples=["shortlist mcp unpin github/get_issue"])
-@click.argument("names", nargs=-1, required=True, metavar="TOOL...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def unpin(out: Output, names: tuple[str, ...]) -> None:
-    """Offer pinned tools under their own names no longer. TOOL is SERVER/TOOL or the name under which it is offered."""
+    """Stop offering pinned tools under their own names. NAME is SERVER/NAME, or the name that agents see."""
     file = _open_pins()
     for given in names:
         matches = [name for name, id in file.servers.items() if given in (name, id)]
