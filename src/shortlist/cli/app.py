@@ -83,9 +83,9 @@ mcp = LazyGroup(
             "deny": LazyCommand("mcp_commands", "Hide tools from agents: they are neither found nor called."),
             "pin": LazyCommand(
                 "mcp_commands",
-                "Offer tools to agents under their own names, beside the six; without TOOL, show those.",
+                "Offer tools to agents under their own names, beside the six; without NAME, list them.",
             ),
-            "unpin": LazyCommand("mcp_commands", "Offer pinned tools under their own names no longer."),
+            "unpin": LazyCommand("mcp_commands", "Stop offering pinned tools under their own names."),
         }
     },
     examples=["shortlist mcp", "shortlist mcp status"],

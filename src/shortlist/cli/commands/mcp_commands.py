@@ -384,11 +384,11 @@ def _find_matches(out: Output, names: Sequence[str], access: str) -> dict[str, l
 
 
 @command(examples=["shortlist mcp pin github/get_issue"])
-@click.argument("names", nargs=-1, metavar="[SERVER/NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @config_option
 def pin(out: Output, names: tuple[str, ...], config: tuple[str, ...]) -> None:
-    """Offer tools to agents under their own names, beside the six; without a tool, list the pinned ones. If a name is
-    taken, the name of the server comes before it."""
+    """Offer tools to agents under their own names, beside the six; without NAME, list them. NAME is SERVER/NAME. If a
+    name is taken, that of the server comes before it."""
     catalog = dispatch.Gateway(gateway_config.GatewayConfig(config)).catalog
     file = _open_pins()
     for id in dict.fromkeys(names):
