@@ -217,7 +217,7 @@ def _keep_conservatively(hits: list[Hit], options: SearchOptions) -> Kept:
 
 def _keep_first(hits: list[Hit], options: SearchOptions) -> Kept:
     most = options.max_k or MAX_K
-    return hits[:most], f"the first {most}", None
+    return hits[:most], f"the first {most}" if most > 1 else "the first", None
 
 
 def _keep_near(hits: list[Hit], options: SearchOptions) -> Kept:
