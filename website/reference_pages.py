@@ -81,11 +81,21 @@ def walk_commands(group: click.Group, path: str = "shortlist") -> Iterator[tuple
 
 
 def write_routes() -> str:
-    """Every route of the OpenAPI document with its parameters, body and answers."""
+    """Every route of the OpenAPI document with its parameters and body, and the answers that not every route has."""
     document = create_app().openapi()
+    paths = sorted(document["paths"].items(), key=lambda item: not item[0].startswith("/v1/"))
+    answers = [route["responses"].items() for _, methods in paths for route in methods.values()]
+    common = {
+        code: item["description"] for code, item in answers[0] if all(code in dict(others) for others in answers[1:])
+    }
     lines = ["# HTTP API", "", "Generated from the OpenAPI document that the service returns at `/openapi.json`."]
-    lines += ['It is on this site, too: <a href="../openapi.json">openapi.json</a>.']
-    for path, methods in document["paths"].items():
+    lines += [
+        'It is on this site, too: <a href="../openapi.json">openapi.json</a>. The routes that are neither below `/v1`'
+    ]
+    lines += ["nor about the state of the service are [retriever routes](../guides/retriever.md).", ""]
+    lines += ["Every route can answer with one of these; [Errors](../guides/service.md#errors) has the causes.", ""]
+    lines += table(("Status", "Answer"), [*common.items()])
+    for path, methods in paths:
         for method, route in methods.items():
             lines += ["", f"## {method.upper()} {path}", "", route.get("description") or route.get("summary", ""), ""]
             rows = [
@@ -95,8 +105,8 @@ def write_routes() -> str:
             lines += table(("Parameter", "Type", "Meaning"), rows)
             for kind, media in route.get("requestBody", {}).get("content", {}).items():
                 lines += ["", f"Body: {describe_schema(media['schema']) if 'schema' in media else f'`{kind}`'}"]
-            answers = [(code, item.get("description", "")) for code, item in route["responses"].items()]
-            lines += ["", *table(("Status", "Answer"), answers)]
+            more = {code: item["description"] for code, item in route["responses"].items() if code not in common}
+            lines += ["", *table(("Status", "Answer"), [*more.items()])]
     lines += ["", "## Types"]
     for name, schema in sorted(document["components"]["schemas"].items()):
         lines += ["", f"### {name}", "", schema.get("description", ""), ""]

@@ -144,7 +144,7 @@ class Documents(Section):
     encoding: Encoding = setting("utf-8", "Encoding of the document file.")
     embedder: str = setting(
         "auto",
-        "Embedder of the served catalog. auto: what it has; for a new one tools if installed, for up to 1,000 tools.",
+        "Embedder of the served catalog. auto: what it has; for a new one of up to 1,000 tools, tools.",
         min_length=1,
     )
 
