@@ -56,6 +56,13 @@ bearer_token_env_var = "NOT_SET"
 """
 
 
+def test_the_entry_of_shortlist_is_no_server_of_a_corpus(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    ours = {"command": "/usr/bin/shortlist", "args": ["mcp"]}
+    config.write_text(json.dumps({"mcpServers": {"shortlist": ours, "files": {"command": "files", "args": []}}}))
+    assert [item.name for item in servers_in_files([config]) if isinstance(item, ServerConfig)] == ["files"]
+
+
 def read() -> dict[str, ServerConfig | Problem]:
     items = servers_in_files(filter(Path.is_file, possible_files()), settings_too=True)
     return {item.name if isinstance(item, ServerConfig) else item.id: item for item in items}

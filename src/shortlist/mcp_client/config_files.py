@@ -121,7 +121,8 @@ class ConfigurationFile:
         return PendingFile(str(self.path), reason, str(self.path), names) if names else None
 
     def servers(self) -> Iterator[ServerConfig | Problem]:
-        """Its servers with variables expanded; of a file that is not trusted only what is pending."""
+        """Its servers with variables expanded, without shortlist itself; of a file that is not trusted only what is
+        pending."""
         if not self.is_trusted:
             yield from filter(None, [self.pending()])
             return
@@ -129,7 +130,10 @@ class ConfigurationFile:
         for project, config in [*self._local, *([(self.project, self.data)] if has_others else [])]:
             # Relative paths start at the project or, if it is for all, at the working directory.
             for server in servers_of(config, project or Path.cwd(), str(self.path)):
-                yield replace(server, file=self.path, project=project) if isinstance(server, ServerConfig) else server
+                if isinstance(server, Problem):
+                    yield server
+                elif not runs_shortlist([server.command, *server.args]):
+                    yield replace(server, file=self.path, project=project)
 
     @cached_property
     def _local(self) -> list[tuple[Path, Mapping[str, Any]]]:

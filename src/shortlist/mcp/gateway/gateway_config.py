@@ -26,7 +26,6 @@ from shortlist.mcp_client.server_config import (
     read_new_tools,
     read_redacts_results,
     read_result_budgets,
-    runs_shortlist,
 )
 from shortlist.mcp_client.token_store import SignIn, key_of_sign_in, read_sign_ins, token_file
 
@@ -157,7 +156,7 @@ class GatewayConfig:
             for item in self._read_file(path, strict):
                 if isinstance(item, Problem):
                     found.setdefault(item.id, item)
-                elif not runs_shortlist([item.command, *item.args]):
+                else:
                     id = str(sign_ins.get(key_of_sign_in(item), {}).get("id", ""))
                     found.setdefault(item.name, replace(item, env={**item.env, GATEWAY: "1"}, sign_in=id))
         problems = [item for item in found.values() if isinstance(item, Problem)]
