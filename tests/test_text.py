@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from shortlist._text import clean, count_of, did_you_mean, escape_json, printable, terminal_safe
+from shortlist._text import clean, count_of, did_you_mean, escape_json, printable, suggest, terminal_safe
 
 NAME = "a\x1b]0;owned\x07\x1b[2J\u202egpj.\x9b31m\u2066\n.md"
 
@@ -25,6 +25,7 @@ def test_close_words_are_suggested_whatever_their_case() -> None:
     assert did_you_mean("STATSU", known) == " Did you mean 'Status'?"
     assert did_you_mean("serch", known, most=1) == " Did you mean 'search'?"
     assert did_you_mean("xyzzy", known) == ""
+    assert suggest(["a", "b", "c"]) == " Did you mean 'a', 'b' or 'c'?"
 
 
 def test_a_count_has_its_noun_and_verb_in_the_right_number() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import islice, pairwise
@@ -42,7 +42,13 @@ def natural_key(name: str) -> str:
 def did_you_mean(word: str, known: Iterable[str], *, most: int = 2) -> str:
     """A sentence that suggests the closest known words, or an empty string."""
     close = closest(word, known, most)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return suggest(close)
+
+
+def suggest(names: Sequence[str]) -> str:
+    """A sentence that suggests these names, or an empty string."""
+    *others, last = map(repr, names or [""])
+    return f" Did you mean {' or '.join(filter(None, (', '.join(others), last)))}?" if names else ""
 
 
 def count_of(number: int, noun: str, verb: str = "") -> str:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from shortlist._files import replace_text, stamp_of
 from shortlist._paths import data_dir, make_folder
-from shortlist._text import closest, count_of, printable
+from shortlist._text import closest, count_of, printable, suggest
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp.gateway.gateway_config import Access, Permissions
 from shortlist.mcp.gateway.tool_approvals import Approvals, Entry, hash_of, key_of_server, path_of
@@ -305,8 +305,7 @@ def find_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
             raise InputError(f"{name!r} is ambiguous: {several}. Use one of these ids.")
         tool = next(iter(offered or found), None)
     if tool is None:
-        near = _suggest(name, [one.id for one in tools.values() if one.is_offered])
-        suggestion = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        suggestion = suggest(_suggest(name, [one.id for one in tools.values() if one.is_offered]))
         raise UnknownTool(f"There is no tool {name[:80]!r}.{suggestion} Find tools with discover.")
     quoted = shlex.quote(printable(tool.id, ""))  # its server chose the id, so it may contain anything
     if tool.access == "never":
