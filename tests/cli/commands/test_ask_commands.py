@@ -260,6 +260,13 @@ def test_the_first_word_may_be_the_corpus_to_ask(lamp: Shell, words: tuple[str, 
     assert lamp("ask", *words).out.startswith(GREEN)
 
 
+def test_a_corpus_without_a_question_is_a_usage_error(lamp: Shell) -> None:
+    (lamp.folder / "my files").mkdir()
+    done = lamp("ask", "my files")
+    assert done.code == 2
+    assert "The question is missing. Example: shortlist ask 'my files' " in done.err
+
+
 def test_a_question_of_several_words_is_asked_from_the_index(lamp: Shell) -> None:
     assert lamp("ask", *QUESTION.split(), *INDEX).out.startswith(GREEN)
     assert lamp("ingest", "lamps").code == 0

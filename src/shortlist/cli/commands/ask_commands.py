@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -178,6 +179,9 @@ def _split_corpus(words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]
     A word before a question in quotation marks is a name, too, so that a typo in it is reported.
     """
     names = split_names(words[:1])
+    if len(words) == 1 and names and all(map(corpora.is_known, names)):
+        example = f"shortlist ask {shlex.quote(words[0])} 'Who founded the company?'"
+        raise click.UsageError(f"The question is missing. Example: {example}")
     is_quoted = len(words) == 2 and " " not in words[0].strip() and " " in words[1].strip()
     if len(words) > 1 and names and (is_quoted or all(map(corpora.is_known, names))):
         return names, words[1:]
