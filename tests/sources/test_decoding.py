@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import random
 from pathlib import Path
 
 import pytest
@@ -78,5 +79,7 @@ def test_one_old_character_far_into_a_large_file_decides(tmp_path: Path) -> None
 
 def test_bytes_with_a_nul_near_the_beginning_are_no_text() -> None:
     assert is_binary(b"a\0b")
+    assert is_binary(random.Random(1).randbytes(600).replace(b"\0", b"\1"))  # a small encrypted file
+    assert not is_binary(b"\x1b[32mok\x1b[0m\r\n\f")
     assert not is_binary(b"")
     assert not is_binary(b"x" * 8192 + b"\0")

@@ -20,6 +20,8 @@ MAX_UNPACKED = 1 << 30  # of an office file, which is a zip archive
 OCR_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 
 _SAMPLE = 1 << 16
+_CONTROL = bytes({*range(32)} - set(b"\a\b\t\n\v\f\r\x1b"))  # text has none of them, random bytes a tenth
+_TEXT_SHARE = 0.97
 _BYTE_ORDER_MARKS: dict[str, tuple[bytes, ...]] = {
     "utf-8-sig": (codecs.BOM_UTF8,),
     "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
@@ -123,7 +125,9 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    return b"\0" in data[:8192] and not _marked_encoding(data)
+    start = data[:8192]
+    is_text = b"\0" not in start and len(start.translate(None, _CONTROL)) >= _TEXT_SHARE * len(start)
+    return not is_text and not _marked_encoding(data)
 
 
 def decode(data: bytes, declared: str = "") -> str:
