@@ -60,6 +60,7 @@ def test_a_pdf_is_titled_by_itself_if_it_says_anything(tmp_path: Path, title: st
 def test_a_scanned_pdf_is_a_problem_that_says_what_to_do(tmp_path: Path) -> None:
     said = reason(tmp_path, "scan.pdf", pdf([IMAGE, IMAGE]))
     assert said.startswith("None of its 2 pages has a text layer: it may be scanned. Read the file with ocr=True")
+    assert reason(tmp_path, "one.pdf", pdf([IMAGE])).startswith("Its page has no text layer: it may be scanned.")
 
 
 def test_scanned_pages_among_others_are_named_and_the_others_go_in(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ def read_pdf(file: File) -> Iterator[Document | Problem]:
         elif page:
             yield file.make_document("page", title, page, f"page={number}", page=number)
     if not has_text:
-        raise SourceError(f"None of its {number} pages has a text layer: it may be scanned. {HOW}")
+        has_none = "Its page has no" if number == 1 else f"None of its {number} pages has a"
+        raise SourceError(f"{has_none} text layer: it may be scanned. {HOW}")
     if scanned:
         reason = f"These pages have images but no text layer: {', '.join(map(str, scanned))}. {HOW}"
         yield file.make_problem(f"page={scanned[0]}", reason)
