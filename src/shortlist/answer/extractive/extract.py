@@ -16,6 +16,7 @@ from shortlist.answer.extractive.candidates import (
 from shortlist.answer.extractive.signals import Question, coverage
 from shortlist.answer.extractive.spans import find_span
 from shortlist.answer.extractive.unit_choice import RateAnswers, read_candidates
+from shortlist.answer.extractive.units.list_units import without_bullet
 from shortlist.answer.extractive.units.unit import Unit
 from shortlist.answer.extractive.units.unit_reader import has_verb
 from shortlist.index.text.analyzers import Analyzer
@@ -160,7 +161,7 @@ def _rate(question: Question, candidate: AnswerCandidate, analyzer: Analyzer) ->
 def quote(question: Question, best: AnswerCandidate, analyzer: Analyzer) -> list[Quote]:
     """The best unit, with the sentence before it if it refers back, or after it if that holds what it announces."""
     unit, item = best.unit, best.evidence
-    quotes = [Quote(item, best.text, best.span)]
+    quotes = [Quote(item, without_bullet(best.text) if unit.kind == "item" else best.text, best.span)]
     if best.entry.lead and _leans_on(question, best, analyzer):
         quotes.insert(0, Quote(item, best.entry.lead.text, (best.entry.lead.start, best.entry.lead.end)))
     elif best.before and unit.kind == "sentence" and refers_back(question, unit, best.before):

@@ -25,6 +25,12 @@ ITEM = re.compile(r"(?:[-*+•‣◦]|(\d{1,3}[.)]|[a-z]\)|\(\w{1,2}\)))\s+(?=\S
 _TERM = re.compile(r"\S.{0,80}?\s::(?=\s)")  # Org
 
 
+def without_bullet(text: str) -> str:
+    """The text of an item without its mark, unless that is a number."""
+    mark = ITEM.match(text)
+    return text[mark.end() :] if mark and not mark.group(1) else text
+
+
 def read_list(reader: UnitReader, at: int) -> int:
     """Read a list: the whole, then its items."""
     return _add_items(reader, at) if begins_item(reader, at) else 0
