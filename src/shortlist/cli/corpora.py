@@ -91,6 +91,11 @@ def make_not_found(name: str) -> CorpusNotFound:
     return corpus_names.make_not_found(name, " List the corpora with: shortlist ls")
 
 
+def removal_command(name: str) -> str:
+    """The command that deletes a stored corpus."""
+    return f"shortlist rm {shlex.quote(shorten_name(name))} --data"
+
+
 def shorten_name(name: str) -> str:
     """The name of a corpus with the path in it as short as in this folder."""
     prefix = next((prefix for prefix in OF_A_PATH if name.startswith(prefix)), "")

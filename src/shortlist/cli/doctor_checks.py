@@ -17,6 +17,7 @@ import shortlist
 from shortlist._environment import GATEWAY
 from shortlist._paths import cache_dir, config_dir, data_dir
 from shortlist._text import count_of, printable
+from shortlist.cli.corpora import removal_command
 from shortlist.compat.retriever_settings import load_compat_settings, unknown_variables
 from shortlist.documents import Document, Problem
 from shortlist.errors import EmbedderError, ShortlistError, install_line
@@ -162,7 +163,7 @@ def _check_corpora() -> Iterator[Check]:
         except EmbedderError as error:
             yield Check(name, "note", f"{count_of(info['documents'], 'document')}, keyword search only", str(error))
         except (ShortlistError, OSError) as error:
-            fix = f"Restore it from a backup; or shortlist rm {name} --data, then build it again from its source."
+            fix = f"Restore it from a backup; or {removal_command(name)}, then build it again from its source."
             yield Check(name, "broken", str(error), fix)
 
 

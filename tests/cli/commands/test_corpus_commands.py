@@ -31,7 +31,7 @@ def test_build_shows_what_changed_and_what_was_skipped(shell: Shell) -> None:
     (shell.folder / "skills" / "broken").mkdir()
     (shell.folder / "skills" / "broken" / "SKILL.md").write_text("---\n[\n---\n")
     done = shell("build", "team", "--kind", "skills", "--root", "skills", "--embedder", "light")
-    assert done.out.startswith("team: 6 documents (6 added) in ")
+    assert done.out.startswith("team: 6 documents (6 added, 1 failed) in ")
     assert done.err.startswith("shortlist: broken was skipped.")
     again = shell("build", "team", "--json").json
     assert (again["added"], again["unchanged"], [problem["id"] for problem in again["failed"]]) == (0, 6, ["broken"])
@@ -97,9 +97,13 @@ def test_rm_deletes_uploaded_files_with_the_data(shop: Shell) -> None:
 
 
 def test_rm_unregisters_and_deletes_only_with_data(shop: Shell) -> None:
+    (shop.folder / "my files").mkdir()
+    (shop.folder / "my files" / "note.txt").write_text("Buy seeds.")
     assert shop("rm", "shop").out == "shop is unregistered.\n"
     assert shop("search", "shop", "refund", "--quiet").code == 0
     assert "shortlist rm shop --data" in shop("rm", "shop").err
+    assert shop("build", "my files").code == 0
+    assert "shortlist rm 'docs:my files' --data" in shop("rm", "docs:my files").err
     assert shop("rm", "shop", "--data", "--json").json == {"name": "shop", "unregistered": False, "deleted": True}
     assert shop("search", "shop", "refund").code == 1
     assert shop("rm", "shop", "--data").code == 1

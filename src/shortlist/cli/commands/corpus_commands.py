@@ -352,6 +352,6 @@ def rm(out: Output, name: str, delete: bool) -> None:
             raise InputError(f"{name!r} is not built, so there is nothing to remove.")
         raise corpora.make_not_found(name)
     if not is_unregistered and not delete:
-        raise InputError(f"{name!r} is not registered, only built. To delete it, run: shortlist rm {name} --data")
+        raise InputError(f"{name!r} is not registered, only built. To delete it, run: {corpora.removal_command(name)}")
     done = " and ".join(["unregistered"] * is_unregistered + ["deleted"] * is_deleted)
     out.show({"name": name, "unregistered": is_unregistered, "deleted": is_deleted}, f"{name} is {done}.")

@@ -20,7 +20,8 @@ def show_ingested(screen: Screen, data: Row) -> None:
 
 
 def show_built(screen: Screen, data: Row) -> None:
-    counts = _count(data, "added", "changed", "removed", "unchanged", "skipped") or "nothing to read"
+    counted = {**data, "failed": len(data["failed"])}
+    counts = _count(counted, "added", "changed", "removed", "unchanged", "skipped", "failed") or "nothing to read"
     _draw_summary(screen, data["corpus"], f"{count_of(data['documents'], 'document')} ({counts})", data)
 
 
