@@ -45,9 +45,9 @@ export function mount(root) {
     },
     (error) => store.set({ error }),
   );
-  store.subscribe(["status"], ({ status }) => {
+  store.subscribe(["status", "corpora"], ({ status, corpora }) => {
     if (!status) return;
-    tiles.replaceChildren(...drawTiles(status));
+    tiles.replaceChildren(...drawTiles(status, corpora ? JSON.parse(corpora) : []));
     latency.show(status.latency);
     parts.hidden = false;
   });
@@ -96,12 +96,15 @@ function repeat(load, fail) {
 /** @param {string} problem */
 const drawProblem = (problem) => (problem ? [h("p", { class: "notice" }, icon("warn"), problem)] : []);
 
-/** @param {Status} status */
-function drawTiles({ version, uptime_seconds, documents, latency }) {
+/**
+ * @param {Status} status
+ * @param {Corpus[]} corpora
+ */
+function drawTiles({ version, uptime_seconds, latency }, corpora) {
   const tiles = [
     ["Version", version],
     ["Uptime", formatDuration(uptime_seconds)],
-    ["Documents served", formatNumber(documents)],
+    ["Documents", formatNumber(corpora.reduce((sum, { documents }) => sum + (documents ?? 0), 0))],
     ["Requests, last minute", formatNumber(latency.requests)],
     ["p50, last minute", formatMilliseconds(latency.p50_ms)],
     ["p99, last minute", formatMilliseconds(latency.p99_ms)],
