@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 
@@ -152,7 +152,7 @@ class _AgentHandlers:
             if pinned := self._agent.gateway.pins.get(name):
                 act = functools.partial(self._agent.call, pinned, arguments, is_pinned=True)
             else:
-                _check_arguments(name, arguments)
+                _check_arguments(name, arguments, self._agent.gateway.pins)
                 act = functools.partial(getattr(self._agent, name), **arguments)
             if pinned or name in CALLS:
                 return complete(await self.exchanges.run(context, params, act))
@@ -183,10 +183,10 @@ def _note_error(context: Context, error: Exception) -> None:
         notes["error"] = type(error).__name__
 
 
-def _check_arguments(tool: str, arguments: Mapping[str, Any]) -> None:
+def _check_arguments(tool: str, arguments: Mapping[str, Any], pinned: Iterable[str] = ()) -> None:
     """Reject an unknown tool and missing, empty, unknown or non-text arguments; the actions check the rest."""
     if tool not in SCHEMAS:
-        raise InputError(f"There is no tool {tool[:80]!r}, only {', '.join(SCHEMAS)}. Run a found tool with call.")
+        raise InputError(f"There is no tool {tool[:80]!r}, only {', '.join([*SCHEMAS, *pinned])}. Run a found tool with call.")
     known = SCHEMAS[tool]["properties"]
     for name, value in arguments.items():
         if name not in known:

@@ -58,6 +58,7 @@ def test_a_pinned_tool_has_the_definition_and_the_results_of_its_server(many: Se
         assert result.meta["example/cost"] == 2
         assert "result:" in text_of(await agent.client.call_tool("large", {}))  # stored, as with call
         assert await agent.call("one/structured") == '{"sum": 3}'  # which is still there, too
+        assert "status, structured, large." in await agent.error("one__structured")
 
     with_agent(many.gateway(), talk, mode=mode)
 
