@@ -161,7 +161,8 @@ def _rate(question: Question, candidate: AnswerCandidate, analyzer: Analyzer) ->
 def quote(question: Question, best: AnswerCandidate, analyzer: Analyzer) -> list[Quote]:
     """The best unit, with the sentence before it if it refers back, or after it if that holds what it announces."""
     unit, item = best.unit, best.evidence
-    quotes = [Quote(item, without_bullet(best.text) if unit.kind == "item" else best.text, best.span)]
+    text, (start, end) = without_bullet(best.text) if unit.kind == "item" else best.text, best.span
+    quotes = [Quote(item, text, (start + len(best.text) - len(text), end))]
     if best.entry.lead and _leans_on(question, best, analyzer):
         quotes.insert(0, Quote(item, best.entry.lead.text, (best.entry.lead.start, best.entry.lead.end)))
     elif best.before and unit.kind == "sentence" and refers_back(question, unit, best.before):
