@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import shortlist
+from shortlist import Document
+from shortlist.index.storage.columns import Columns
+from shortlist.retrieval.filters import allowed
 from tests.embedded import inside
 from tests.index.samples import WORDS, doc, memory, results
 
@@ -37,6 +41,32 @@ def test_an_older_snapshot_filters_by_what_it_saw(tmp_path: Path) -> None:
                 alive = ~inside(newer).view.loaded[0].part.dead  # type: ignore[operator]
                 assert (newer.match("n", "$eq", 1, lambda n: n == 1) & alive).tolist() == [False, True]
             assert older.match("n", "$eq", 1, lambda n: n == 1).tolist() == [True, True]
+
+
+def test_a_filter_by_columns_allows_what_one_by_rows_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conditions: list[dict[str, Any]] = [
+        {"n": {"$lt": 3}}, {"$not": {"n": 2}}, {"deep.n": 1}, {"kind": "skill"}, {"source": "s1"}, {"title": "a title"},
+        {"absent": {"$exists": False}}, {"tags": "x"},
+    ]  # fmt: skip
+    with shortlist.create_corpus(path=tmp_path / "c", embedder="none") as corpus:
+        for start in range(0, 60, 20):  # three segments, with changed and removed documents
+            corpus.add(
+                Document(
+                    f"d{number}", "a title" if number % 5 else "", WORDS[number % len(WORDS)], kind="skill",
+                    source="s1", metadata={"n": number % 7, "deep": {"n": number % 2}, "tags": ["x", "y"][: number % 3]},
+                )
+                for number in range(start, start + 25)
+            )  # fmt: skip
+        corpus.remove(["d3", "d30"])
+
+        def masks() -> list[list[bool]]:
+            with shortlist.open_corpus(tmp_path / "c") as reader, reader.snapshot() as state:
+                return [(allowed(state, one) & state.everything()).tolist() for one in conditions]
+
+        by_columns = masks()
+        monkeypatch.setattr(Columns, "find", lambda *_: None)
+        assert by_columns == masks()
+        assert all(any(mask) and not all(mask) for mask in by_columns)
 
 
 def test_vectors_are_unit_and_in_step_with_the_passages(tmp_path: Path) -> None:

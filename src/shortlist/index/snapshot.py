@@ -6,13 +6,12 @@ A position is an index into all segments together, deleted passages included; it
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from shortlist.index.engine import BUILT_IN, MISSING, Located, require_embedder
 from shortlist.index.lexical.lexical_ranker import Lexical
 from shortlist.index.lexical.live_postings import Part
 from shortlist.index.query_scores import AllScores, BestScores, NearScores, Request, Scores, only_found
+from shortlist.index.storage.columns import Column, encode, look_up
 from shortlist.index.storage.records import (
     DOCUMENT_COLUMNS,
     Rows,
@@ -60,17 +60,6 @@ _PASSAGES = (
     "d.source, p.locator, d.metadata, p.context FROM wanted CROSS JOIN passages p ON p.num = wanted.num "
     "CROSS JOIN documents d ON d.num = p.document"
 )
-
-
-class Column(NamedTuple):
-    """One metadata key over a segment: a code for each position, and the distinct values that the codes refer to.
-
-    Passages deleted at `generation` are missing from it, so it serves that generation and all later ones.
-    """
-
-    generation: int
-    codes: NDArray[np.int64]
-    values: list[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -348,34 +337,29 @@ class Snapshot:
         for item in self.view.loaded:
             column = item.columns.get(key)
             if column is None or column.generation > self.generation:
-                column = item.columns[key] = self._read_column(item, key)
+                stored = item.segment.columns
+                column = item.columns[key] = (stored and stored.find(key)) or self._read_column(item, key)
             masks.append(np.array([test(value) for value in column.values], dtype=bool)[column.codes])
         return np.concatenate(masks)
 
     def _read_column(self, item: Loaded, key: str) -> Column:
-        values: list[Any] = [MISSING]
-        codes: dict[Any, int] = {}
+        start = f'"{key.partition(".")[0]}'
 
         @lru_cache(10_000)  # many documents have the same metadata
-        def code_of(metadata: str, built_in: str | None) -> int:
-            value = _look_up(metadata, key, MISSING if built_in is None else built_in)
-            if value is MISSING:
-                return 0
-            code = codes.setdefault(
-                (type(value), value) if isinstance(value, str | int) else json.dumps(value, sort_keys=True), len(values)
-            )
-            if code == len(values):
-                values.append(value)
-            return code
+        def read(metadata: str, built_in: str | None) -> Any:
+            has_key = start in metadata or "\\" in metadata
+            return look_up(parse_metadata(metadata) if has_key else {}, key, MISSING if built_in is None else built_in)
 
         query = f"SELECT num, metadata, {key if key in BUILT_IN else 'NULL'} FROM documents WHERE num IN ({{}})"
         documents, of_document = np.unique(item.segment.documents, return_inverse=True)
-        column = np.zeros(len(documents), dtype=np.int64)  # a deleted document has no value
+        values = np.full(len(documents), MISSING)  # a deleted document has no value
         for batch in batched(documents.tolist(), _AT_ONCE):
             if rows := self._connection.rows(query.format(",".join("?" * len(batch))), batch):
                 numbers, *fields = zip(*rows, strict=True)
-                column[np.searchsorted(documents, numbers)] = list(map(code_of, *fields))
-        return Column(self.generation, column[of_document], values)
+                for place, value in zip(np.searchsorted(documents, numbers).tolist(), map(read, *fields), strict=True):
+                    values[place] = value
+        codes, distinct, _ = encode(values.tolist())
+        return Column(codes[of_document], distinct, self.generation)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
         found: dict[int, tuple[tuple[Any, ...], str]] = {}
@@ -412,15 +396,3 @@ def _to_passage(row: tuple[Any, ...], text: str) -> Passage:
     if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
     return Passage(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
-
-
-def _look_up(text: str, key: str, otherwise: Any) -> Any:
-    """A value of metadata by its key, or by a dotted path into nested mappings."""
-    value: Any = parse_metadata(text)
-    if key in value:
-        return value[key]
-    for step in key.split("."):
-        if not isinstance(value, dict) or step not in value:
-            return otherwise
-        value = value[step]
-    return value

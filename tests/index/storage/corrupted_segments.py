@@ -59,7 +59,9 @@ def make_documents() -> list[Document]:
     for number in range(150):
         words = ["often"] * (40 if number % 50 == 0 else 1 + number % 3) + [f"rare{number % 75}"]
         words += [f"word{draw.randrange(12)}" for _ in range(draw.randrange(3, 20))]
-        documents.append(Document(f"id{number}", f"name{number}", " ".join(words), [f"key{number % 7}"]))
+        documents.append(
+            Document(f"id{number}", f"name{number}", " ".join(words), [f"key{number % 7}"], {"group": number % 7})
+        )
     return documents
 
 
@@ -113,7 +115,9 @@ class Template:
         assert whole.vectors is not None
         assert whole.impacts is not None
         assert whole.rounded is not None
+        assert whole.columns is not None
         self.arrays |= {"vectors": whole.vectors, **whole.impacts.arrays(), **whole.rounded.arrays()}
+        self.arrays |= whole.columns.arrays()
         assert list(self.arrays) == list(self.header["arrays"])
 
     def restore(self) -> None:
@@ -166,6 +170,8 @@ def answers(corpus: Corpus) -> list[tuple[str, str, float]]:
             ):
                 passages = zip(state.passages(ranking.positions), ranking.scores.tolist(), strict=True)
                 found += [(query, passage.document_id, round(score, 5)) for passage, score in passages]
+        in_group = state.match("group", "$eq", 3, lambda group: bool(group == 3)) & state.everything()
+        found += [("group 3", id, 1.0) for id in state.ids(np.flatnonzero(in_group))]
     return sorted(found)
 
 
@@ -217,7 +223,8 @@ def serialize(draw: random.Random, arrays: Arrays, header: dict[str, Any]) -> tu
         layout[name] = [array.dtype.str, list(array.shape), len(body)]
         body += data.ljust(segment._align(len(data)), b"\0")
         checksum = zlib.crc32(data, checksum)
-    described: Any = {**header, "arrays": layout, "bytes": len(body), "checksum": checksum}
+    columns = zlib.crc32(arrays["columns.values"].tobytes(), zlib.crc32(arrays["columns.codes"].tobytes()))
+    described: Any = {**header, "arrays": layout, "bytes": len(body), "checksum": checksum, "columns": columns}
     if draw.random() < 0.25:
         described = _corrupt_header(draw, json.loads(json.dumps(described)))
         if isinstance(described, dict) and isinstance(described.get("checksum"), int):
@@ -317,7 +324,8 @@ class Fuzzer:
         row = self.template.row._replace(size=len(arrays["passages"]))
         own = {name: array.copy() for name, array in arrays.items()}
         try:
-            corrupted = segment._assemble(own, self.template.header["impacts"], row)
+            header = self.template.header
+            corrupted = segment._assemble(own, segment._Layout({}, header["impacts"], header["columns"]), row)
         except SegmentDamaged:
             self.counts["refused by its lengths"] += 1
             return

@@ -31,6 +31,7 @@ from shortlist.index.lexical.bm25 import FIELDS, FORMULAS, Scoring
 from shortlist.index.lexical.live_postings import Impacts
 from shortlist.index.lexical.postings import Postings, is_ascending
 from shortlist.index.lexical.postings import merge as merge_postings
+from shortlist.index.storage.columns import Columns
 from shortlist.index.storage.sql_tables import SegmentRow
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ _ARRAYS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "rounded.facts": (np.float32, ("passages", "facts")),
     "rounded.signs": (np.uint8, ("blocks of signs", "signs")),
     "rounded.factors": (np.float32, ("passages",)),
+    "columns.codes": (np.uint16, ("keys", "passages")),
+    "columns.values": (np.uint8, ("bytes of values",)),
 }
 
 
@@ -93,12 +96,16 @@ class SegmentDamaged(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A run of passages: their numbers, ascending, their documents' numbers, postings and, if embedded, vectors."""
+    """A run of passages: their numbers, ascending, their documents' numbers, postings and, if embedded, vectors.
+
+    Those written by earlier versions have no columns.
+    """
 
     passages: NDArray[np.int64]
     documents: NDArray[np.int64]
     postings: Postings
     vectors: Vectors | None
+    columns: Columns | None = None
     impacts: Impacts | None = None
     rounded: RoundedVectors | None = None
 
@@ -126,7 +133,7 @@ class Segment:
             return "has vectors that are not numbers"
         if self.rounded is not None and not self.rounded.is_finite():
             return "has rounded vectors that are not numbers"
-        return ""
+        return "" if self.columns is None else self.columns.find_fault()
 
     def places_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of those of these passage numbers that are in the segment, at a cost per number."""
@@ -148,6 +155,7 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
         documents=join(attrgetter("documents")),
         postings=merge_postings([(part.postings, dead) for part, dead in parts]),
         vectors=None if parts[0][0].vectors is None else join(attrgetter("vectors")),
+        columns=Columns.merge([(part.columns, dead) for part, dead in parts]),
     )
 
 
@@ -167,7 +175,7 @@ def write(segment: Segment, path: str) -> int:
     arrays = {"passages": segment.passages, "documents": segment.documents, **segment.postings.arrays()}
     if segment.vectors is not None:
         arrays["vectors"] = segment.vectors
-    for table in (segment.impacts, segment.rounded):
+    for table in (segment.impacts, segment.rounded, segment.columns):
         arrays |= table.arrays() if table is not None else {}
     layout: dict[str, list[Any]] = {}
     contents: list[bytes | memoryview] = []
@@ -179,7 +187,10 @@ def write(segment: Segment, path: str) -> int:
         contents += data, bytes(_align(len(data)) - len(data))
         offset += _align(len(data))
     impacts = segment.impacts.describe() if segment.impacts is not None else None
-    header = json.dumps({"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}).encode()
+    description = {"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}
+    if segment.columns is not None:
+        description["columns"] = segment.columns.checksum
+    header = json.dumps(description).encode()
     prefix = _PREFIX.pack(MAGIC, len(header), zlib.crc32(header)) + header
     prefix = prefix.ljust(_align(len(prefix)), b"\0")
     with open(path, "wb", buffering=1 << 16) as file:
@@ -209,7 +220,7 @@ def read(path: Path, row: SegmentRow, *, is_trusted: bool = True) -> Segment:
     is_compared = not (is_trusted and is_as_written)
     if is_compared and _checksum(map(_bytes, arrays.values())) != row.checksum:
         raise SegmentDamaged(row, "does not match its checksum")
-    segment = _assemble(arrays, layout.impacts, row)
+    segment = _assemble(arrays, layout, row)
     if is_compared and (fault := segment.find_fault(row)):
         raise SegmentDamaged(row, fault)
     return segment
@@ -238,10 +249,13 @@ def compare(path: Path, row: SegmentRow, pause: Callable[[float], object] | None
 
 
 class _Layout(NamedTuple):
-    """The header of a file: the shape and the place of each array, and what its impacts were computed for."""
+    """The header of a file: the shape and the place of each array, what its impacts were computed for, and the
+    checksum of its columns.
+    """
 
     arrays: dict[str, tuple[list[int], int]]
     impacts: Any
+    columns: Any
 
 
 @contextlib.contextmanager
@@ -276,7 +290,7 @@ def _read_header(file: BinaryIO, size: int, row: SegmentRow) -> _Layout:
             name: _locate(name, dtype, shape, start + offset, size)
             for name, (dtype, shape, offset) in description["arrays"].items()
         }
-        return _Layout(arrays, description["impacts"])
+        return _Layout(arrays, description["impacts"], description.get("columns"))
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):  # it has any shape
         raise SegmentDamaged(row, "has a damaged header") from None
 
@@ -292,7 +306,7 @@ def _locate(name: str, dtype: str, shape: list[int], offset: int, size: int) -> 
     return shape, offset
 
 
-def _assemble(arrays: dict[str, NDArray[Any]], impacts: Any, row: SegmentRow) -> Segment:
+def _assemble(arrays: dict[str, NDArray[Any]], layout: _Layout, row: SegmentRow) -> Segment:
     """The segment of these arrays, whose lengths must agree with each other and with the row."""
     lengths = {"passages": row.size, "fields": len(FIELDS), "facts": 3}
     lengths |= {"blocks": -(-len(arrays.get("passages", ())) // BLOCK)}
@@ -310,7 +324,8 @@ def _assemble(arrays: dict[str, NDArray[Any]], impacts: Any, row: SegmentRow) ->
             documents=arrays["documents"],
             postings=Postings.from_arrays(arrays),
             vectors=arrays.get("vectors"),
-            impacts=Impacts.from_arrays(arrays, impacts) if impacts else None,
+            columns=Columns.from_arrays(arrays, layout.columns),
+            impacts=Impacts.from_arrays(arrays, layout.impacts) if layout.impacts else None,
             rounded=RoundedVectors.from_arrays(arrays),
         )
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):

@@ -17,6 +17,7 @@ from shortlist.index.embedders import vector_cache
 from shortlist.index.kernels.mapped_files import count_faults
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.postings import Fields
+from shortlist.index.storage.columns import Columns
 from shortlist.index.storage.database import Store
 from shortlist.index.storage.records import (
     PAUSE,
@@ -96,6 +97,7 @@ class Unindexed(NamedTuple):
     text: str
     context: str
     language: str = ""  # that its document declares
+    columns: tuple[str, str, str] = ("{}", "", "")  # the metadata, kind and source of its document
 
     @property
     def fields(self) -> Fields:
@@ -142,6 +144,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
         postings=build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
+        columns=Columns.of([passage.columns for passage in passages]),
     )
 
 
@@ -151,7 +154,8 @@ def rebuild_segment(
     """A segment from the live passages of its range, as they were when first indexed."""
     rows = connection.execute(
         "SELECT p.num, p.document, p.ordinal, d.id, d.title, d.keywords, coalesce(p.text, d.content), p.context, "
-        "d.metadata FROM passages p JOIN documents d ON d.num = p.document WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
+        "d.metadata, d.kind, d.source FROM passages p JOIN documents d ON d.num = p.document "
+        "WHERE p.num BETWEEN ? AND ? ORDER BY p.num",
         row[:2],
     )
     config = read_config(connection)
@@ -166,8 +170,9 @@ def rebuild_segment(
             connection.plain(text),
             context,
             find_declared_language(parse_metadata(metadata)) or config.passage_language,
+            (metadata, kind, source),
         )
-        for number, document, ordinal, id, title, keywords, text, context, metadata in rows
+        for number, document, ordinal, id, title, keywords, text, context, metadata, kind, source in rows
     ]
     model = embedder(config)
     vectors = None if model is None else _encode(passages, model, store)
@@ -276,6 +281,7 @@ class Change:
 
     def _add_passages(self, document: Document, number: int, metadata: str) -> None:
         language = find_declared_language(document.metadata) or self._config.passage_language
+        columns = metadata, document.kind, document.source
         for ordinal, piece in enumerate(split(document, self._config.chunk_size, self._config.chunk_overlap)):
             text = document.content if piece.text is None else piece.text
             id, title, context = document.id, document.title, piece.context
@@ -286,7 +292,7 @@ class Change:
                 (passage, number, ordinal, piece.locator, piece.text, checksum_passage(shown), context)
             )
             self._pending.append(
-                Unindexed(passage, number, ordinal, id, title, document.keywords, text, context, language)
+                Unindexed(passage, number, ordinal, id, title, document.keywords, text, context, language, columns)
             )
             self._characters += len(text)
         if len(self._passages) >= FLUSH_ROWS:
