@@ -52,11 +52,15 @@ def test_a_filter_by_columns_allows_what_one_by_rows_does(tmp_path: Path, monkey
         for start in range(0, 60, 20):  # three segments, with changed and removed documents
             corpus.add(
                 Document(
-                    f"d{number}", "a title" if number % 5 else "", WORDS[number % len(WORDS)], kind="skill",
-                    source="s1", metadata={"n": number % 7, "deep": {"n": number % 2}, "tags": ["x", "y"][: number % 3]},
+                    f"d{number}",
+                    "a title" if number % 5 else "",
+                    WORDS[number % len(WORDS)],
+                    metadata={"n": number % 7, "deep": {"n": number % 2}, "tags": ["x", "y"][: number % 3]},
+                    kind="skill" if number % 4 else "text",
+                    source=f"s{number % 3}",
                 )
                 for number in range(start, start + 25)
-            )  # fmt: skip
+            )
         corpus.remove(["d3", "d30"])
 
         def masks() -> list[list[bool]]:
