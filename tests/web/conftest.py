@@ -234,11 +234,28 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-class Visitor:
-    """Opens pages of one origin, and records their errors."""
+def open_context(browser: Browser, **options: Any) -> BrowserContext:
+    context = browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(RECORD_SHIFTS)
+    return context
 
-    def __init__(self, browser: Browser) -> None:
-        self._browser = browser
+
+@pytest.fixture(scope="package")
+def context(browser: Browser) -> BrowserContext:
+    """What the first pages of tests share: a new context takes twice as long as the page in it."""
+    return open_context(browser)
+
+
+class Visitor:
+    """Opens pages of one origin, and records their errors.
+
+    The first one is in the shared context, where nothing is stored yet for its origin. Others, and those with options
+    other than a viewport, are in contexts of their own.
+    """
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._shared = context
         self._contexts: list[BrowserContext] = []
         self._expected: tuple[str, ...] = ()
         self.errors: list[str] = []
@@ -247,19 +264,26 @@ class Visitor:
         """From now on these errors in the console are expected."""
         self._expected += errors
 
-    def __call__(self, url: str, place: str = "", **options: Any) -> Page:
-        context = self._browser.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-        context.set_default_timeout(PATIENCE)
-        context.add_init_script(RECORD_SHIFTS)
-        self._contexts.append(context)
-        page = context.new_page()
+    def __call__(self, url: str, place: str = "", viewport: ViewportSize = DESKTOP, **options: Any) -> Page:
+        page = self._open(url, viewport, options)
         if THROTTLE > 1:
-            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
+            page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": THROTTLE})
         page.on("pageerror", lambda error: self.errors.append(f"error: {error}"))
         page.on("console", lambda message: self._check_console(message.type, message.text))
         page.on("dialog", self._check_dialog)
         page.on("request", lambda request: self._check_origin(request.url, url))
         page.goto(f"{url}/{place}")
+        return page
+
+    def _open(self, url: str, viewport: ViewportSize, options: dict[str, Any]) -> Page:
+        if options or self._shared.pages:
+            assert self._shared.browser
+            self._contexts.append(open_context(self._shared.browser, viewport=viewport, **options))
+            return self._contexts[-1].new_page()
+        page = self._shared.new_page()
+        page.set_viewport_size(viewport)
+        stored = {"origin": url, "storageTypes": "all"}
+        self._shared.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
         return page
 
     def _check_console(self, kind: str, text: str) -> None:
@@ -277,18 +301,21 @@ class Visitor:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
+        for page in self._shared.pages:
+            page.close()
+        self._shared.unroute_all()
 
 
 @contextmanager
-def visiting(browser: Browser) -> Iterator[Visitor]:
+def visiting(context: BrowserContext) -> Iterator[Visitor]:
     """Opens pages; at the end there must be no error in them, and no request to another origin."""
-    visitor = Visitor(browser)
+    visitor = Visitor(context)
     yield visitor
     visitor.close()
     assert visitor.errors == []
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visitor]:
-    with visiting(browser) as visitor:
+def visit(context: BrowserContext) -> Iterator[Visitor]:
+    with visiting(context) as visitor:
         yield visitor

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.conftest import HOSTILE, Service, Visitor, visiting
+from tests.web.conftest import HOSTILE, Service, Visitor, open_context, visiting
 from tests.web.test_ask import PLACE, ask, panel
 
 # Draws each text, and returns what is visible of it (without the hosts of links) and how deep its elements are.
@@ -39,7 +39,7 @@ def page(service: Service, visit: Visitor) -> Page:
 @pytest.fixture(scope="module")
 def drawing(service: Service, browser: Browser) -> Iterator[Page]:
     """A page for all tests that only draw texts."""
-    with visiting(browser) as visit:
+    with open_context(browser) as context, visiting(context) as visit:
         yield visit(service.url, PLACE)
 
 

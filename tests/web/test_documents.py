@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.web.axe import find_violations
 from tests.web.conftest import ServeCatalog, Service, Visitor
@@ -209,7 +209,7 @@ def test_long_names_and_control_characters_are_shown_safely(
     serve_catalog: ServeCatalog, visit: Visitor, width: int
 ) -> None:
     service = serve_catalog([LONG, BIDI])
-    viewport = {"width": width, "height": 844}
+    viewport: ViewportSize = {"width": width, "height": 844}
     page = visit(service.url, "#/search?q=okapi", viewport=viewport)
 
     def assert_safe() -> None:
