@@ -98,6 +98,7 @@ def is_old(code: int) -> bool:
     return all(older.category(part) == unicodedata.category(part) for part in unicodedata.normalize("NFD", chr(code)))
 
 
+@functools.cache
 def make_texts() -> list[str]:
     rng = random.Random(37)
     characters = [chr(code) for code in range(0x20, 0x2FFF) if is_old(code)]
@@ -105,7 +106,8 @@ def make_texts() -> list[str]:
     texts = ["".join(rng.choices(characters, k=rng.randrange(1, 80))) for _ in range(1_000)]
     texts += ["".join(rng.choices("ab ▁ \n", k=rng.randrange(1, 80))) for _ in range(1_000)]
     texts += ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz{}\r\n", k=rng.randrange(1, 3_000))) for _ in range(50)]
-    texts += ["".join(rng.choices(tokens()[259:], k=rng.randrange(1, 20))) for _ in range(1_000)]
+    words = tokens()[259:]
+    texts += ["".join(rng.choices(words, k=rng.randrange(1, 20))) for _ in range(1_000)]
     texts += [line for page in PAGES for line in page.read_text("utf-8").splitlines() if line.strip()]
     return [text for text in texts if "[UNK]" not in text and "<s>" not in text]
 
@@ -141,8 +143,8 @@ def test_words_are_cut_into_the_most_likely_pieces(text: str, expected: list[str
 def test_the_pieces_are_those_of_the_library() -> None:
     """Only a run of unknown characters is a single piece there."""
     unknown = pieces().unknown
-    rng = random.Random(38)
-    sampled = ["".join(rng.choices(piece_names()[4:], k=rng.randrange(1, 20))) for _ in range(2_000)]
+    rng, names = random.Random(38), piece_names()[4:]
+    sampled = ["".join(rng.choices(names, k=rng.randrange(1, 20))) for _ in range(2_000)]
     texts = [
         text for text in make_texts() + sampled if not any(code in text for code in ("\0", "<s>", "</s>", "<pad>"))
     ]

@@ -59,7 +59,7 @@ def corpora(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_hits_are_those_of_the_embedded_engine(corpora: dict[str, Corpus], mode: Any, reader: str) -> None:
     cluster, embedded = (corpora[name].for_groups(**READERS[reader]) for name in ("cluster", "embedded"))
     for query in QUERIES:
-        for k in (1, 10, 100):
+        for k in (1, 100):
             found, expected = (shortlist.search(corpus, query, mode, k) for corpus in (cluster, embedded))
             assert [hit.id for hit in found] == [hit.id for hit in expected]
             assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
@@ -69,7 +69,7 @@ def test_hits_are_those_of_the_embedded_engine(corpora: dict[str, Corpus], mode:
 @pytest.mark.parametrize("reader", READERS)
 def test_documents_are_those_of_the_embedded_engine(corpora: dict[str, Corpus], reader: str) -> None:
     cluster, embedded = (corpora[name].for_groups(**READERS[reader]) for name in ("cluster", "embedded"))
-    for what in ("count", "ids", "browse", "get", "lint"):
+    for what in ("count", "ids", "browse", "get", *(["lint"] if reader == "rules" else [])):  # lint takes seconds
         assert READS[what](cluster) == READS[what](embedded), what
     assert (len(cluster) == 0) == (reader == "nothing")
 
