@@ -15,6 +15,9 @@ from shortlist.answer.extractive.sentences import split_sentences
         ("Is it so? No. For some it is.", ["Is it so?", "No.", "For some it is."]),
         ("It cost 3.5 million. (It was much.) Yes.", ["It cost 3.5 million.", "(It was much.)", "Yes."]),
         ("It is free. **Large items** are not.", ["It is free.", "**Large items** are not."]),
+        ("**Prices.** Tea is free. It is.", ["**Prices.** Tea is free.", "It is."]),
+        ("3 to 8 mm ..... Ten times. Yes.", ["3 to 8 mm ..... Ten times.", "Yes."]),
+        ("Coat no. 2 is red. I said no. He left.", ["Coat no. 2 is red.", "I said no.", "He left."]),
         ("一つ。二つ！三", ["一つ。", "二つ！", "三"]),
         ("  \n ", []),
     ],
@@ -49,6 +52,13 @@ def test_a_text_is_split_into_sentences(text: str, sentences: list[str]) -> None
 def test_sentences_are_split_in_the_script_and_by_the_abbreviations_of_a_language(
     language: str, sentences: list[str]
 ) -> None:
+    text = " ".join(sentences)
+    assert [text[start:end] for start, end in split_sentences(text, language=language)] == sentences
+
+
+@pytest.mark.parametrize("language", ["en", "de", "nl", "pt"])
+def test_titles_and_dates_of_every_language_end_no_sentence(language: str) -> None:
+    sentences = ["Am 7. Juni ruft mw. Hettema an.", "Dhr. Kuiken und Sra. Amélia auch."]
     text = " ".join(sentences)
     assert [text[start:end] for start, end in split_sentences(text, language=language)] == sentences
 

@@ -28,6 +28,9 @@ NUMBERS = (*range(21), *range(30, 100, 10), 100, 1_000, 1_000_000, 1_000_000_000
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})  # languages without spaces between words
 
 _DATA: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+MONTHS = frozenset(
+    name for table in _DATA.values() for names in table.get("months", "").split() for name in names.split("|")
+)
 _OTHER_SCRIPTS = frozenset(code for codes in SCRIPTS.values() for code in codes)
 _KINDS = {"why": "why", "number": "number", "date": "when", "who": "who", "where": "where"}
 _ENGLISH_WORD = re.compile(r"\w+(?:['’]\w+)*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shortlist.answer.extractive.lexicon import get_lexicon
+from shortlist.answer.extractive.lexicon import MONTHS, get_lexicon
 from shortlist.index.text.languages import ENGLISH
 
 # Marks that end a sentence in some script besides . ! ? and …, where no space need follow.
@@ -13,13 +13,19 @@ END_MARKS = "。！？｡؟۔।॥።፧༎།។៕။։"
 CLOSING = "\"'”’“‘)\\]*_`»›」』）】〉》"  # may follow the mark, inside a character class
 
 _BREAK = re.compile(
-    r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_`:]*[A-Z0-9À-ÖØ-ÞΑ-ΩА-Я])"
+    r"(?<=[.!?…])(?<!\.{4})[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_`:]*[A-Z0-9À-ÖØ-ÞΑ-ΩА-Я])"
     r"|(?<=[:.!?…])\s*\n\s*\n\s*"  # an empty line after a sentence
     rf"|(?<=[{END_MARKS}])\s*"
 )
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|cf|No|Nos|Jr|Sr|Fig|Eq|Vol|pp|ca?|approx|al|Inc|Ltd|Co)|\.[A-Z])\.$"
+    r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|cf|[Nn]os?|Jr|Sr|Fig|Eq|Vol|pp|ca?|approx|al|Inc|Ltd|Co)|\.[A-Z])\.$"
 )
+# A text may name people and dates of another language than its own, or be too short for its language to be detected.
+_TITLE = re.compile(r"\b(?:Hrn?|Fr|Frk|[Dd]hr|[Mm]w|[Mm]evr|Sra|Srta|Sres|Dra|Dña|Mme|Mlle|Sig|Dott|Mgr)\.$")
+_DAY = re.compile(r"(?<![\w.,])\d{1,2}\.$")
+_BOLD_LABEL = re.compile(
+    r"(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(\*\*|__)[^*_\n]{1,60}\1\s+(?<!\n)"
+)  # "**Prices.** Tea is free."
 
 # In other languages than English: the end of a sentence with the quotation marks that close after it. A Greek question
 # ends with a semicolon.
@@ -45,7 +51,7 @@ def split_sentences(
     end = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     for before, after in _find_breaks(text, start, end, language):
-        if before >= start:
+        if before >= start and not _BOLD_LABEL.fullmatch(text[start:after].lstrip()):
             _add_span(spans, text, start, after)
             start = after
     _add_span(spans, text, start, end)
@@ -82,6 +88,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str], language: str) -
         not begin or (begin.islower() and not "\u10d0" <= begin <= "\u10ff") or begin in ",;)"
     ):  # Georgian has no capitals
         return False
+    if match.group().startswith("...."):  # a dot leader
+        return False
     return (
         mark != "." or match.group().startswith("..") or not is_abbreviation(text, start, match.start() + 1, language)
     )
@@ -98,9 +106,14 @@ def _find_clauses(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def is_abbreviation(text: str, start: int, end: int, language: str = ENGLISH) -> bool:
     """Whether the period at the end of that part belongs to an abbreviation or, in many languages, to an ordinal."""
+    if _TITLE.search(text, max(start, end - 6), end):
+        return True
+    following = text[end : end + 40].split(maxsplit=1)[:1]
+    if _DAY.search(text, max(start, end - 4), end) and following and following[0].strip(",;:.)").lower() in MONTHS:
+        return True
     found = _ABBREVIATION.search(text, max(start, end - 12), end)
     if language == ENGLISH:
-        if found and found.group() in ("No.", "Nos."):
+        if found and found.group().casefold() in ("no.", "nos."):
             return text[end:].lstrip()[:1].isdigit()
         return bool(found)
     word = _LAST_WORD.search(text, max(start, end - 20), end)
@@ -109,7 +122,6 @@ def is_abbreviation(text: str, start: int, end: int, language: str = ENGLISH) ->
     lexicon, bare = get_lexicon(language), word.group().rstrip(".")
     if len(bare) == 1 and bare.isupper():
         return True
-    following = text[end : end + 40].split(maxsplit=1)[:1]
     if not following or following[0].rstrip(",;:").lower() in lexicon.function_words:
         return False  # a sentence begins: "Platz 3. Das war gut."
     if bare.isdecimal():
