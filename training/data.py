@@ -103,7 +103,7 @@ HIDDEN_WITH = {
     ],
     "clinc150": ["assistants"],
 }
-NEEDS = [Path(__file__).with_name(f"{name}.jsonl") for name in ("needs", "more_needs")]
+NEEDS = [Path(__file__).with_name(f"{name}.jsonl") for name in ("needs", "more_needs", "skills")]
 CHAT = Path(__file__).with_name("chat.jsonl")
 OTHER_NEEDS = Path(__file__).with_name("other_needs.jsonl")  # of the same servers, in other languages
 PASSAGES = Path(__file__).with_name("passages.jsonl")  # with questions in their own and in other languages
