@@ -90,10 +90,14 @@ def search(
     """Rank candidates, best first. The first word is the corpus (separate several with commas), unless --corpus is
     given."""
     names, query = _split_query(words, corpus)
-    found = shortlist.search(corpora.open_corpora(out, names), query, mode, k, filter, exact=exact)
+    opened = corpora.open_corpora(out, names)
+    found = shortlist.search(opened, query, mode, k, filter, exact=exact)
     out.show(found.to_dict(), lambda screen: hits.show_hits(screen, found), [hit.id for hit in found])
     if found.note:
         out.note(f"shortlist: {found.note} The results are probably unrelated.")
+    if filter and not found and (others := shortlist.search(opened, query, mode, 1, exact=exact)):
+        keys = ", ".join(others[0].metadata) or "no metadata"
+        out.note(f"shortlist: No match meets the filter. Without it, the best is {others[0].id}, which has {keys}.")
     return OK if found else ABSTAINED
 
 
