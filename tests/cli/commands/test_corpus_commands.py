@@ -96,6 +96,15 @@ def test_rm_deletes_uploaded_files_with_the_data(shop: Shell) -> None:
     assert not upload_folder("letters").exists()
 
 
+def test_the_corpus_of_a_folder_that_was_renamed_is_reported_with_the_command_that_deletes_it(shell: Shell) -> None:
+    assert shell("build", "docs").code == 0
+    (shell.folder / "docs").rename(shell.folder / "papers")
+    (row,) = [row for row in shell("status", "--json").json["corpora"] if row["name"].startswith("docs:")]
+    assert row["state"] == "broken"
+    assert row["problem"].endswith("To delete its corpus, run: shortlist rm docs:docs --data")
+    assert shell("rm", "docs:docs", "--data").code == 0
+
+
 def test_rm_unregisters_and_deletes_only_with_data(shop: Shell) -> None:
     (shop.folder / "my files").mkdir()
     (shop.folder / "my files" / "note.txt").write_text("Buy seeds.")

@@ -243,7 +243,9 @@ def _compare(out: Output, name: str) -> dict[str, Any]:
     except CorpusNotFound:
         return row | {"state": "not built"}
     except ShortlistError as error:
-        return row | {"state": "broken", "problem": str(error)}
+        is_gone = entry is not None and entry.roots and not corpora.find_roots(entry)
+        advice = f" To delete its corpus, run: {corpora.removal_command(name)}" if is_gone else ""
+        return row | {"state": "broken", "problem": f"{error}{advice}"}
     is_stale = changes.added or changes.changed or changes.removed
     return row | {"state": "stale" if is_stale else "fresh", "changes": changes.to_dict()}
 
