@@ -108,7 +108,7 @@ def test_of_a_row_with_many_columns_the_cell_that_is_asked_for_is_the_answer(tmp
 def test_the_price_of_express_delivery_is_found_in_the_example_documents(tmp_path: Path) -> None:
     corpus, _ = ingest(ROOT / "examples" / "data" / "docs", path=tmp_path)
     with corpus:
-        assert ask(corpus, "How much is express delivery?").text.startswith("Express: £7.95 [shipping-guide.md:")
+        assert ask(corpus, "How much is express delivery?").text.startswith("Express: Price £7.95 [shipping-guide.md:")
 
 
 def test_a_probability_that_is_asked_for_decides() -> None:
@@ -121,6 +121,20 @@ def test_the_likelihood_is_the_logistic_of_the_weighed_signs() -> None:
     assert answer_probability(dict.fromkeys(WEIGHTS, 0.0) | {"covered": 1.0}) > answer_probability(
         dict.fromkeys(WEIGHTS, 0.0)
     )
+
+
+def test_a_cell_of_a_markdown_table_is_read_with_its_header() -> None:
+    boats = (
+        "# Rental boats\n\n| Boat | Seats | Deposit | Motor |\n|---|---|---|---|\n| Heron | 4 | 150 € | none |\n"
+        "| Otter | 6 | 300 € | 15 hp |\n"
+    )
+    corpus = build([Document("boats.md", "Rental boats", boats)], in_memory=True)
+    for question, expected in {
+        "How many seats does the Otter have?": "Otter: Seats 6 [",
+        "Which motor does the Otter have?": "Otter: Motor 15 hp [",
+        "What color is the Otter?": REFUSAL,
+    }.items():
+        assert ask(corpus, question).text.startswith(expected)
 
 
 DOCUMENTATION = tomllib.loads(Path(__file__).parents[1].joinpath("documentation.toml").read_text("utf-8"))["passage"]

@@ -223,16 +223,16 @@ class _Row(NamedTuple):
 
 
 def _read_row(question: Question, row: Unit, analyzer: Analyzer) -> _Row:
-    """The cell that is asked for, with the key of the row, or all cells with their headers."""
+    """The cell that is asked for, with its header and the key of the row, or all cells with their headers."""
     if not _PAIR.match(row.text):
         return _read_cells(question, row, analyzer)
     pairs = [cell.partition(": ") for cell in row.cells]  # each cell has its header already, as in a row of CSV
     split = replace(row, headers=tuple(pair[0] for pair in pairs), cells=tuple(pair[2] for pair in pairs))
-    found = _read_cells(question, split, analyzer, shows_header=True)
+    found = _read_cells(question, split, analyzer)
     return found if found.bonus else _Row(row.text, coverage(question, frozenset(analyzer.terms(row.text))))
 
 
-def _read_cells(question: Question, row: Unit, analyzer: Analyzer, *, shows_header: bool = False) -> _Row:
+def _read_cells(question: Question, row: Unit, analyzer: Analyzer) -> _Row:
     cells = [frozenset(analyzer.terms(cell)) for cell in row.cells]
     headers = [frozenset(analyzer.terms(header)) for header in row.headers] or [frozenset()] * len(cells)
     named = frozenset().union(*headers)
@@ -247,8 +247,8 @@ def _read_cells(question: Question, row: Unit, analyzer: Analyzer, *, shows_head
     if len(asked) > 1:
         asked = [at for at in asked if not headers[at].isdisjoint(question.asked)]
     if len(asked) == 1:
-        header = f"{row.headers[asked[0]]} " if shows_header else ""
-        return _Row(f"{row.cells[key]}: {header}{row.cells[asked[0]]}", shares[key], ASKED_CELL)
+        named_cell = " ".join(filter(None, (*row.headers[asked[0] : asked[0] + 1], row.cells[asked[0]])))
+        return _Row(f"{row.cells[key]}: {named_cell}", shares[key], ASKED_CELL)
     is_asked_for = coverage(question, cells[key] | named) >= LEAST_IN_ROW
     return _Row(_show_cells(row), shares[key] if is_asked_for else 0.0)
 
