@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import json
 import sqlite3
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import shortlist
 from shortlist import Changes, Document, Problem
 from shortlist.index.storage.records import Record, to_document, to_record
+from tests.embedded import inside
 from tests.index.samples import doc, memory
 
 
@@ -74,3 +79,25 @@ def test_what_cannot_be_stored_is_a_problem_with_its_reason() -> None:
         problem = to_record(document)
         assert isinstance(problem, Problem)
         assert reason in problem.reason
+
+
+@given(st.lists(st.text(), min_size=4, max_size=4), st.dictionaries(st.text(), st.floats(allow_nan=False) | st.text()))
+def test_a_hash_covers_each_text_with_its_length(texts: list[str], metadata: dict[str, Any]) -> None:
+    title, content, source, locator = texts
+    record = to_record(doc("a", content + "x" * 1_100, title, metadata=metadata, source=source, locator=locator))
+    assert isinstance(record, Record)
+    assert record.metadata == json.dumps(metadata, ensure_ascii=False)
+    columns = "a", title, content + "x" * 1_100, "[]", record.metadata, "text", source, locator, ""
+    coded = b"".join(len(one.encode()).to_bytes(8, "little") + one.encode() for one in columns)
+    assert record.hash == blake2b(coded, digest_size=16).digest()
+
+
+@pytest.mark.parametrize("ids", ["abcdefgh", "hgfedcba", "aceg", "ah", "xbcx", "abcdxyz", "x", "", "aabb"])
+def test_stored_documents_are_found_in_any_order(ids: str) -> None:
+    corpus = memory()
+    corpus.sync([doc(id, id) for id in "abcdefgh"])
+    corpus.remove(["d"])
+    stored = {id: index for index, id in enumerate("abcdefgh", 1) if id != "d"}
+    with corpus.snapshot() as state:
+        found = inside(state).rows.stored(list(ids))
+    assert {id: number for id, (number, _) in found.items()} == {id: stored[id] for id in ids if id in stored}

@@ -10,6 +10,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -28,7 +29,17 @@ DOCUMENT_COLUMNS = "id, title, content, keywords, metadata, kind, source, locato
 _STRINGS = ("id", "title", "content", "kind", "source", "locator")
 _ALL_STRINGS = (str,) * len(_STRINGS)
 _CONTENT, _PAYLOAD = 2, 8  # their places in DOCUMENT_COLUMNS
-_LENGTH = struct.Struct("<Q").pack
+_pack_length = struct.Struct("<Q").pack
+
+
+class _Lengths(dict[int, bytes]):
+    """Lengths as bytes; those of most texts are known."""
+
+    def __missing__(self, length: int) -> bytes:
+        return _pack_length(length)
+
+
+_LENGTHS = _Lengths((length, _pack_length(length)) for length in range(1_024))
 
 
 class Record(NamedTuple):
@@ -50,7 +61,7 @@ def to_record(document: Any) -> Record | Problem:
     if not reason and document.metadata:
         try:
             metadata = _to_json(document.metadata)
-            if metadata.count("{") + metadata.count("[") > DEEPEST and _measure_depth(json.loads(metadata)) > DEEPEST:
+            if _may_be_deep(metadata) and _measure_depth(json.loads(metadata)) > DEEPEST:
                 raise ValueError(f"it is nested more than {DEEPEST} levels deep")
         except (TypeError, ValueError, RecursionError) as error:
             reason = f"Its metadata cannot be stored as JSON: {str(error) or type(error).__name__}."
@@ -98,9 +109,9 @@ def _hash(columns: Sequence[str]) -> bytes:
 
     Each text is after its length, so that no two rows of texts have the same bytes.
     """
-    texts = [column.encode() for column in columns]
+    texts = list(map(str.encode, columns))
     parts = [b""] * (2 * len(texts))
-    parts[::2], parts[1::2] = map(_LENGTH, map(len, texts)), texts
+    parts[::2], parts[1::2] = map(_LENGTHS.__getitem__, map(len, texts)), texts
     return blake2b(b"".join(parts), digest_size=16).digest()
 
 
@@ -112,7 +123,22 @@ def _to_plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
-_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_to_plain).encode
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_to_plain)
+# What `encode` makes anew for each value, which takes longer than its use.
+_encode = c_make_encoder and c_make_encoder(
+    None, _to_plain, encode_basestring, None, _encoder.key_separator, _encoder.item_separator, False, False, False
+)
+
+
+def _to_json(value: Any) -> str:
+    try:
+        return "".join(_encode(value, 0))
+    except Exception:  # `encode` describes what is wrong with it
+        return _encoder.encode(value)
+
+
+def _may_be_deep(text: str) -> bool:
+    return len(text) > DEEPEST and text.count("{") + text.count("[") > DEEPEST
 
 
 def _measure_depth(value: Any) -> int:
@@ -142,7 +168,7 @@ def parse_metadata(text: str) -> dict[str, Any]:
     if text == "{}":
         return {}
     value = _parse(text)
-    is_deep = text.count("{") + text.count("[") > DEEPEST and _measure_depth(value) > DEEPEST
+    is_deep = _may_be_deep(text) and _measure_depth(value) > DEEPEST
     if not isinstance(value, dict) or is_deep:
         raise sqlite3.DatabaseError("metadata is not a mapping, or too deep")
     return value
@@ -186,8 +212,18 @@ class Rows:
 
     def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]:
         """Number and hash of those documents that are stored."""
-        query = f"SELECT id, num, hash FROM documents WHERE id IN ({','.join('?' * len(ids))})"
-        return {id: (number, hash) for id, number, hash in self._connection.execute(query, ids)}
+        found: dict[str, tuple[Any, bytes]] = {}
+        ends = (
+            self.column("SELECT num FROM documents WHERE id IN (?, ?) ORDER BY num", (ids[0], ids[-1])) if ids else []
+        )
+        if ends and ends[-1] - ends[0] < 2 * len(ids):  # they come in the order in which they are stored
+            wanted, query = set(ids), "SELECT id, num, hash FROM documents WHERE num BETWEEN ? AND ?"
+            rows = self._connection.execute(query, (ends[0], ends[-1]))
+            found = {id: (number, hash) for id, number, hash in rows if id in wanted}
+        if others := [id for id in ids if id not in found]:
+            query = f"SELECT id, num, hash FROM documents WHERE id IN ({','.join('?' * len(others))})"
+            found |= {id: (number, hash) for id, number, hash in self._connection.execute(query, others)}
+        return found
 
     def everything(self) -> Iterable[tuple[Any, str, str]]:
         return self._connection.execute("SELECT num, id, source FROM documents")
