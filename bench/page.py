@@ -39,6 +39,7 @@ COLUMNS = {
 
 INTRODUCTION = """# Benchmarks
 
+Speed, size and quality compared with other libraries.
 `python -m bench page` writes this page from `bench/results/`. The results come from `python -m bench lexical
 FOLDER...`, `dense FOLDER...` and `hybrid FOLDER...`; `FOLDER:100000` uses the first 100,000 documents. All
 engines run on the same machine, one after another, on the same text with the title first. A search is the public call
