@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import PurePath
 from typing import NamedTuple
 
 from shortlist.answer.extractive import signals
@@ -145,13 +146,23 @@ def split_passage(item: Evidence, language: str = ENGLISH) -> Sequence[Unit]:
     is_page = item.locator.startswith("page=")
     begins_inside = any(int(offset) for offset in offsets) or (is_page and item.text[:1].islower())
     ends_inside = bool(offsets) or is_page or len(item.text) >= LONGEST_PASSAGE
-    return _split(item.text, begins_inside, ends_inside, language, item.context)
+    suffix = PurePath(item.source).suffix.lower()
+    return _split(item.text, begins_inside, ends_inside, language, item.context, suffix)
 
 
 @lru_cache(maxsize=64)
-def _split(text: str, begins_inside: bool, ends_inside: bool, language: str, context: str) -> Sequence[Unit]:
+def _split(
+    text: str, begins_inside: bool, ends_inside: bool, language: str, context: str, suffix: str
+) -> Sequence[Unit]:
     """The units of a text, saved as a question that refers to the one before it is read in several ways."""
-    units = split_units(text, begins_inside=begins_inside, ends_inside=ends_inside, language=language, context=context)
+    units = split_units(
+        text,
+        begins_inside=begins_inside,
+        ends_inside=ends_inside,
+        language=language,
+        context=context,
+        suffix=suffix,
+    )
     if len(units) == 1 and units[0].kind == "label":
         return (replace(units[0], kind="sentence"),)
     return tuple(units)

@@ -23,9 +23,8 @@ _ABBREVIATION = re.compile(
 # A text may name people and dates of another language than its own, or be too short for its language to be detected.
 _TITLE = re.compile(r"\b(?:Hrn?|Fr|Frk|[Dd]hr|[Mm]w|[Mm]evr|Sra|Srta|Sres|Dra|Dña|Mme|Mlle|Sig|Dott|Mgr)\.$")
 _DAY = re.compile(r"(?<![\w.,])\d{1,2}\.$")
-_BOLD_LABEL = re.compile(
-    r"(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(\*\*|__)[^*_\n]{1,60}\1\s+(?<!\n)"
-)  # "**Prices.** Tea is free."
+# A label before a sentence, such as "**Prices.** Tea is free."
+_BOLD_LABEL = re.compile(r"(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(\*\*|__)[^*_\n]{1,60}\1\s+(?<!\n)")
 
 # In other languages than English: the end of a sentence with the quotation marks that close after it. A Greek question
 # ends with a semicolon.

@@ -54,3 +54,30 @@ def test_settings_in_a_fence_have_the_keys_above_as_headings() -> None:
 )
 def test_other_texts_are_no_configuration(text: str) -> None:
     assert not is_configuration(split_lines(text))
+
+
+def test_every_setting_and_comment_of_a_configuration_file_is_a_unit() -> None:
+    text = (
+        "# Settings of the bot. Ask Zola\n# before a change.\n\nopening hours:\n  sun: closed  # by key box only\n"
+        "- id: fan\n  # stops at 58\n  action: { fan: bath, level: 2 }\n  'max level': 3\n# opened again by hand\n"
+    )
+    units = [unit for unit in split_units(text, suffix=".yaml") if unit.is_answer]
+    assert [(unit.key, unit.heading, unit.text) for unit in units] == [
+        ("", "", "Settings of the bot."),
+        ("", "", "Ask Zola before a change."),
+        ("sun", "opening hours", "sun: closed  # by key box only"),
+        ("id", "", "- id: fan"),
+        ("action", "fan", "stops at 58\naction: { fan: bath, level: 2 }"),
+        ("max level", "fan", "'max level': 3"),
+        ("", "fan", "opened again by hand"),
+    ]
+    assert text[units[1].start : units[1].end] == "Ask Zola\n# before a change."
+
+
+def test_a_comment_beside_a_setting_or_a_section_belongs_to_it() -> None:
+    text = '[cluster] ; shared\nqueue = long   ; "short" kills jobs\npool = (a {b})\n'
+    assert [(unit.kind, unit.heading, unit.text) for unit in split_units(text, suffix=".ini")] == [
+        ("heading", "", "[cluster] ; shared"),
+        ("definition", "cluster", 'queue = long   ; "short" kills jobs'),
+        ("definition", "cluster", "pool = (a {b})"),
+    ]

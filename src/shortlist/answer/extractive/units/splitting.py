@@ -24,6 +24,7 @@ from shortlist.answer.extractive.units.note_units import read_note
 from shortlist.answer.extractive.units.prose_units import read_paragraph
 from shortlist.answer.extractive.units.setting_units import read_settings
 from shortlist.answer.extractive.units.signature_units import read_signature
+from shortlist.answer.extractive.units.source_units import read_source
 from shortlist.answer.extractive.units.table_units import read_table
 from shortlist.answer.extractive.units.unit import ANSWERS, Unit
 from shortlist.answer.extractive.units.unit_reader import FULL_STOP, UnitReader
@@ -35,6 +36,7 @@ from shortlist.index.text.lines import OPTION
 # can read a line does; prose is what no other kind is.
 KINDS: tuple[Callable[[UnitReader, int], int], ...] = (
     read_settings,
+    read_source,
     read_fence,
     read_directive,
     read_console,
@@ -61,13 +63,19 @@ def split_spans(text: str, language: str = ENGLISH) -> list[tuple[int, int]]:
 
 
 def split_units(
-    text: str, *, begins_inside: bool = False, ends_inside: bool = False, language: str = ENGLISH, context: str = ""
+    text: str,
+    *,
+    begins_inside: bool = False,
+    ends_inside: bool = False,
+    language: str = ENGLISH,
+    context: str = "",
+    suffix: str = "",
 ) -> list[Unit]:
     """The units of a passage, which may begin or end inside of a sentence. A list comes before its items.
 
-    `context` is the path of headings above the passage, as it was indexed.
+    `context` is the path of headings above the passage, as it was indexed; `suffix` is that of its file, such as ".py".
     """
-    units = _read_units(text, language, context)
+    units = _read_units(UnitReader(text, language, context, suffix))
     answers = [at for at, unit in enumerate(units) if unit.kind not in ("heading", "signature")]
     if begins_inside and answers and not text[: units[answers[0]].start].strip():
         first = units[answers[0]].start
@@ -102,8 +110,7 @@ def _check_end(unit: Unit, units: Sequence[Unit], text: str) -> Unit:
     return replace(unit, kind="half")
 
 
-def _read_units(text: str, language: str, context: str) -> list[Unit]:
-    reader = UnitReader(text, language, context)
+def _read_units(reader: UnitReader) -> list[Unit]:
     at = read_open_fence(reader)
     while at < len(reader.lines):
         line = reader.lines[at]

@@ -28,9 +28,10 @@ VERB = re.compile(
 class UnitReader:
     """The lines of one passage, its units so far, and what they are read with."""
 
-    def __init__(self, text: str, language: str = ENGLISH, context: str = "") -> None:
+    def __init__(self, text: str, language: str = ENGLISH, context: str = "", suffix: str = "") -> None:
         self.text = text
         self.language = language
+        self.suffix = suffix  # of the name of its file, in lower case
         self.lines = split_lines(text)
         indents = [line.indent for line in self.lines[1:] if line.text]
         if indents and self.lines[1].indent > min(indents):  # space before the first line of a passage may be lost
