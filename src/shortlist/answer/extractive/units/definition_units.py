@@ -16,6 +16,7 @@ LONGEST_OPTION = 120  # characters of a line of options: a term may have many, w
 _FIELD = re.compile(r":([A-Za-z][^:`\n]{0,60}):\s+(?=\S)")
 _COLONS = re.compile(r"(\S(?:.{0,78}?\S)?)(?:::|;;)(?:\s+(?=\S)|$)")  # AsciiDoc
 _SQL = re.compile(r"([a-z]\w* ?\([^()]*\) (?:→|->) [a-z][\w \[\],]*?)\s+(?=[A-Z])")  # with its description
+_ROW = re.compile(r"(?P<key>\S(?:.{0,60}?[^\s.!?])??)(?P<gap>\s*\.{4,}\s*|\s{2,})(?=\S)")
 _ONLY_OPTION = re.compile(r"--?\w[^.!?:]*$")
 
 
@@ -25,6 +26,7 @@ def read_definition(reader: UnitReader, at: int) -> int:
         _read_field,
         _read_after_signature,
         _read_after_colons,
+        _read_column_row,
         _read_on_one_line,
         _read_indented,
         _read_below_option,
@@ -69,6 +71,30 @@ def _read_after_colons(reader: UnitReader, at: int) -> int:
     return _add(reader, at, begin, end, ", ".join(terms))
 
 
+def is_column_row(reader: UnitReader, at: int) -> bool:
+    """Whether a line has columns: like a line near it, or with a row of dots between them."""
+    line = reader.lines[at]
+    row = _ROW.match(line.text)
+    if not row or OPTION.match(line.text) or "." in row["gap"]:
+        return bool(row and "." in row["gap"])
+    for near in (at - 1, at + 1, at - 2, at + 2):
+        other = reader.line(near)
+        if other and other.indent == line.indent and (like := _ROW.match(other.text)) and like.end() == row.end():
+            return max(len(row["gap"]), len(like["gap"])) > 2
+    return False
+
+
+def _read_column_row(reader: UnitReader, at: int) -> int:
+    line = reader.lines[at]
+    row = _ROW.match(line.text) if is_column_row(reader, at) else None
+    if not row:
+        return 0
+    end = at + 1
+    while (more := reader.line(end)) and more.text and more.indent > line.indent and not is_column_row(reader, end):
+        end += 1
+    return _add(reader, at, line.start + row.end(), end, row["key"])
+
+
 def _read_on_one_line(reader: UnitReader, at: int) -> int:
     line, below = reader.lines[at], reader.line(at + 1)
     match = ON_ONE_LINE.match(line.text)
@@ -93,6 +119,8 @@ def _read_indented(reader: UnitReader, at: int) -> int:
     if not (below and below.text and below.indent >= line.indent + 2 and _is_term(reader, at, below)):
         return 0
     if OPTION.match(below.text) and ON_ONE_LINE.match(below.text) and not OPTION.match(line.text):
+        return 0
+    if is_column_row(reader, first) and not OPTION.match(line.text):
         return 0
     end = _find_end(reader, first + 1, below.indent, line)
     return _add(reader, at, below.start, end, ", ".join(one.text.rstrip(",") for one in terms), below.indent)

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 
 from shortlist.answer.extractive.lexicon import get_lexicon
+from shortlist.answer.extractive.units.definition_units import is_column_row
+from shortlist.answer.extractive.units.entry_units import begins_entry
 from shortlist.answer.extractive.units.list_units import begins_item
 from shortlist.answer.extractive.units.note_units import find_note
 from shortlist.answer.extractive.units.unit import LONGEST_LABEL
@@ -73,6 +75,8 @@ def _interrupts(reader: UnitReader, at: int) -> bool:
         or FENCE.match(line.text)
         or line.text.startswith((">>>", "|", ".. "))
         or at == reader.note_end
+        or begins_entry(reader, at)
+        or is_column_row(reader, at)
         or (OPTION.match(line.text) and ON_ONE_LINE.match(line.text) and line.indent > reader.lines[at - 1].indent)
         or (begins_item(reader, at) and not _is_wrapped_number(reader.lines[at - 1].text, line.text))
     )

@@ -18,6 +18,7 @@ from shortlist.answer.extractive.units.code_units import (
 )
 from shortlist.answer.extractive.units.definition_units import read_definition
 from shortlist.answer.extractive.units.directive_units import read_directive
+from shortlist.answer.extractive.units.entry_units import read_entry
 from shortlist.answer.extractive.units.heading_units import read_heading
 from shortlist.answer.extractive.units.list_units import read_list
 from shortlist.answer.extractive.units.note_units import read_note
@@ -44,6 +45,7 @@ KINDS: tuple[Callable[[UnitReader, int], int], ...] = (
     read_note,
     read_heading,
     read_list,
+    read_entry,
     read_signature,
     read_code,
     read_definition,
