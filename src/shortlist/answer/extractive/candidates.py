@@ -14,6 +14,7 @@ from shortlist.answer.extractive.signals import Question, Reading, coverage
 from shortlist.answer.extractive.units.splitting import split_units
 from shortlist.answer.extractive.units.unit import LONGEST_PASSAGE, Unit
 from shortlist.index.text.analyzers import Analyzer
+from shortlist.index.text.chunking import may_be_cut
 from shortlist.index.text.languages import ENGLISH
 from shortlist.results import Evidence
 
@@ -145,7 +146,7 @@ def split_passage(item: Evidence, language: str = ENGLISH) -> Sequence[Unit]:
     offsets = _OFFSET.findall(item.locator)
     is_page = item.locator.startswith("page=")
     begins_inside = any(int(offset) for offset in offsets) or (is_page and item.text[:1].islower())
-    ends_inside = bool(offsets) or is_page or len(item.text) >= LONGEST_PASSAGE
+    ends_inside = is_page or len(item.text) >= LONGEST_PASSAGE or (bool(offsets) and may_be_cut(item.text))
     suffix = PurePath(item.source).suffix.lower()
     return _split(item.text, begins_inside, ends_inside, language, item.context, suffix)
 

@@ -118,6 +118,11 @@ def _find_cut(text: str, low: int, high: int) -> int:
     return high
 
 
+def may_be_cut(text: str, size: int = CHUNK_SIZE) -> bool:
+    """Whether a window may end inside of a sentence: no place that is better to cut was in its second half."""
+    return len(text) > size // 2 and not _SENTENCE_END.search(text, size // 2)
+
+
 def _find_word_start(text: str, low: int, high: int) -> int:
     """The first place in low..high where a word starts, or low if there is none."""
     if low > 0 and not text[low - 1].isspace():

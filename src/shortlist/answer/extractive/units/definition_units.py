@@ -16,7 +16,8 @@ LONGEST_OPTION = 120  # characters of a line of options: a term may have many, w
 _FIELD = re.compile(r":([A-Za-z][^:`\n]{0,60}):\s+(?=\S)")
 _COLONS = re.compile(r"(\S(?:.{0,78}?\S)?)(?:::|;;)(?:\s+(?=\S)|$)")  # AsciiDoc
 _SQL = re.compile(r"([a-z]\w* ?\([^()]*\) (?:→|->) [a-z][\w \[\],]*?)\s+(?=[A-Z])")  # with its description
-_ROW = re.compile(r"(?P<key>\S(?:.{0,60}?[^\s.!?])??)(?P<gap>\s*\.{4,}\s*|\s{2,})(?=\S)")
+_LEADER = re.compile(r"(?P<key>[^\s.](?:.{0,80}?[^\s.])??)\s*\.{4,}\s*(?=[^\s.])")  # a row of dots
+_COLUMNS = re.compile(r"(?P<key>\S(?:.{0,60}?[^\s.!?])??)(?P<gap>\s{2,})(?=\S)")
 _ONLY_OPTION = re.compile(r"--?\w[^.!?:]*$")
 
 
@@ -74,25 +75,26 @@ def _read_after_colons(reader: UnitReader, at: int) -> int:
 def is_column_row(reader: UnitReader, at: int) -> bool:
     """Whether a line has columns: like a line near it, or with a row of dots between them."""
     line = reader.lines[at]
-    row = _ROW.match(line.text)
-    if not row or OPTION.match(line.text) or "." in row["gap"]:
-        return bool(row and "." in row["gap"])
+    if _LEADER.match(line.text):
+        return True
+    row = _COLUMNS.match(line.text)
+    if not row or OPTION.match(line.text):
+        return False
     for near in (at - 1, at + 1, at - 2, at + 2):
         other = reader.line(near)
-        if other and other.indent == line.indent and (like := _ROW.match(other.text)) and like.end() == row.end():
+        if other and other.indent == line.indent and (like := _COLUMNS.match(other.text)) and like.end() == row.end():
             return max(len(row["gap"]), len(like["gap"])) > 2
     return False
 
 
 def _read_column_row(reader: UnitReader, at: int) -> int:
-    line = reader.lines[at]
-    row = _ROW.match(line.text) if is_column_row(reader, at) else None
-    if not row:
+    if not is_column_row(reader, at):
         return 0
-    end = at + 1
+    line = reader.lines[at]
+    row, end = _LEADER.match(line.text) or _COLUMNS.match(line.text), at + 1
     while (more := reader.line(end)) and more.text and more.indent > line.indent and not is_column_row(reader, end):
         end += 1
-    return _add(reader, at, line.start + row.end(), end, row["key"])
+    return _add(reader, at, line.start + row.end(), end, row["key"]) if row else 0
 
 
 def _read_on_one_line(reader: UnitReader, at: int) -> int:

@@ -11,7 +11,8 @@ from shortlist.index.text.lines import Line
 LONGEST_ENTRY = 160  # characters of a line that is one unit; a longer one is split into sentences
 _LEAST_SPOKEN = 3  # lines of a paragraph with names of speakers
 
-_DATE = r"(?:\d{4}-\d\d?-\d\d?|\d{1,2}[./-]\d{1,2}(?:[./-](?:\d{2,4})?)?|\d{1,2}\.? [A-ZÄ][^\W\d_]{2,8}\b)"
+_MONTH = r"(?:Jan|Feb|M[aä]r|Mrz|A[pv]r|Ma[iyj]|Ju[nl]|Aug|Sep|O[ck]t|Nov|De[cz])[^\W\d_]*\b"
+_DATE = rf"(?:\d{{4}}-\d\d?-\d\d?|\d{{1,2}}[./-]\d{{1,2}}(?:[./-](?:\d{{2,4}})?)?|\d{{1,2}}\.? {_MONTH})"
 _STAMP = re.compile(
     rf"[\[(*]*(?:[A-Z][^\W\d_]{{1,9}}[.,]? )?(?:{_DATE}|\d{{1,2}}:\d\d|\d{{1,2}}h\d\d)[^\w\n].*[^\W\d_]{{2}}"
 )
