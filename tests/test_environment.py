@@ -11,6 +11,7 @@ import pytest
 import shortlist
 from shortlist import _environment
 from shortlist.compat.retriever_settings import KEYS
+from tests.syntax import parse_file
 
 SOURCE = Path(shortlist.__file__).parent
 # What is left: variables of other programs, of children and of libraries, and variables that the user's files name.
@@ -59,9 +60,7 @@ def test_every_variable_of_ours_is_declared_with_its_meaning() -> None:
     names = {value for name, value in vars(_environment).items() if name.isupper() and isinstance(value, str)}
     assert names <= declared
     for path in SOURCE.rglob("*.py"):
-        literals = (
-            node.value for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant)
-        )
+        literals = (node.value for node in ast.walk(parse_file(path)) if isinstance(node, ast.Constant))
         for literal in literals:
             if isinstance(literal, str) and re.fullmatch(r"(SHORTLIST|BM25S)_[A-Z][A-Z_]*[A-Z]", literal):
                 assert literal in declared, f"{path.relative_to(SOURCE)} reads {literal}, which nothing declares"
@@ -73,15 +72,11 @@ def test_one_module_reads_the_environment() -> None:
 
 
 def _reads_environment(path: Path) -> bool:
-    nodes = ast.walk(_parse(path))
+    nodes = ast.walk(parse_file(path))
     return any(isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv") for node in nodes)
 
 
 def test_it_imports_next_to_nothing() -> None:
-    nodes = ast.walk(_parse(SOURCE / "_environment.py"))
+    nodes = ast.walk(parse_file(SOURCE / "_environment.py"))
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     assert {ast.unparse(node).split()[1] for node in imports} == {"__future__", "os", "collections.abc"}
-
-
-def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))

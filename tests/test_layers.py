@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from tests.syntax import parse_file
 from website import module_list
 
 ROOT = Path(shortlist.__file__).parent
@@ -58,7 +59,7 @@ for _path in sorted(ROOT.rglob("*.py")):
 
 def imports_of(path: Path) -> Iterator[tuple[str, int]]:
     """The modules of the package that a file imports, and the line if that is inside a function, else 0."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parse_file(path)
     inside = {
         id(node)
         for function in ast.walk(tree)
@@ -139,10 +140,7 @@ def test_folders_are_small_and_module_names_unique() -> None:
 def test_a_class_name_has_one_meaning() -> None:
     adapters = {"ShortlistRetriever", "ToolSearch"}  # each framework has one of this name
     names = Counter(
-        node.name
-        for path in MODULES.values()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ClassDef)
+        node.name for path in MODULES.values() for node in ast.walk(parse_file(path)) if isinstance(node, ast.ClassDef)
     )
     assert {name for name, count in names.items() if count > 1} <= adapters
 

@@ -21,6 +21,7 @@ import pytest
 
 import shortlist
 from shortlist.index.embedders import models
+from tests.syntax import parse_file
 
 ROOT = Path(__file__).parents[1]
 JOBS = ROOT / "tests" / "offline_jobs.py"
@@ -85,12 +86,13 @@ class Watched(NamedTuple):
 
 
 def isolation() -> list[str]:
-    """The command that runs another one in a network namespace with loopback alone; empty if that is not possible."""
+    """The command that traces another one in a network namespace with loopback alone; empty if that is not possible."""
     found = [shutil.which(name) for name in ("unshare", "ip", "strace")]
     if sys.platform != "linux" or not all(found):
         return []
     command = ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    tried = [*command, "strace", "-f", "-qq", "-e", "trace=connect", "-o", os.devnull, "true"]
+    command += ["strace", "-f", "--seccomp-bpf", "-qq"]  # which stops processes at the calls that are traced alone
+    tried = [*command, "-e", "trace=connect", "-o", os.devnull, "true"]
     return command if subprocess.run(tried, capture_output=True).returncode == 0 else []
 
 
@@ -103,7 +105,7 @@ def watch(folder: Path, *arguments: str) -> Watched:
     wrapped: Sequence[str] = isolation()
     if wrapped:
         calls = "trace=connect,sendto,sendmsg,sendmmsg"
-        wrapped = [*wrapped, "strace", "-f", "-qq", "-e", calls, "-e", "signal=none", "-o", str(trace)]
+        wrapped = [*wrapped, "-e", calls, "-e", "signal=none", "-o", str(trace)]
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
     own = {f"SHORTLIST_{kind}_DIR": str(folder / kind.lower()) for kind in ("DATA", "CONFIG", "CACHE")}
     environment = kept | own | {
@@ -162,7 +164,7 @@ def test_libraries_that_run_models_are_imported_in_one_place_with_telemetry_off(
     libraries = {"onnxruntime", "huggingface_hub", "tokenizers", "transformers", "sentence_transformers", "model2vec"}
     elsewhere = []
     for path in Path(shortlist.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = getattr(node, "module", None)
                 names = {module or "", *(() if module else (alias.name for alias in node.names))}

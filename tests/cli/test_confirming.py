@@ -13,6 +13,7 @@ from shortlist.safety.confirmations import confirmed
 from tests.answer.server import ScriptedServer, completion, serving
 from tests.cli.conftest import INDEX, Shell
 from tests.cli.terminals import Terminal
+from tests.syntax import parse_file
 
 pytestmark = pytest.mark.process
 
@@ -90,7 +91,7 @@ def test_only_the_command_line_confirms_anything() -> None:
     package = Path(shortlist.__file__).parent
     confirming = set()
     for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse_file(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
             module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
             if module.endswith("safety.confirmations") and "confirm" in names:

@@ -19,6 +19,7 @@ from shortlist.install.plans import find_own_command
 from shortlist.safety import processes
 from tests.server.conftest import until
 from tests.sources.samples import pdf, write
+from tests.syntax import parse_file
 
 ROOT = Path(shortlist.__file__).parent
 
@@ -77,7 +78,7 @@ def test_every_place_that_starts_a_process_is_known() -> None:
     found = {
         (path.relative_to(ROOT).as_posix(), use)
         for path in ROOT.rglob("*.py")
-        for use in find_starters(ast.parse(path.read_text("utf-8")))
+        for use in find_starters(parse_file(path))
     }
     assert found == STARTERS
 

@@ -243,15 +243,20 @@ def open_context(browser: Browser, **options: Any) -> BrowserContext:
 
 @pytest.fixture(scope="package")
 def context(browser: Browser) -> BrowserContext:
-    """What the first pages of tests share: a new context takes twice as long as the page in it."""
-    return open_context(browser)
+    """What the first pages of tests share: a new context takes longer than the page in it.
+
+    An empty page keeps the process that shows pages running.
+    """
+    context = open_context(browser)
+    context.new_page()
+    return context
 
 
 class Visitor:
     """Opens pages of one origin, and records their errors.
 
-    The first one is in the shared context, where nothing is stored yet for its origin. Others, and those with options
-    other than a viewport, are in contexts of their own.
+    The first one is in the shared context, where nothing is stored for its origin when it is opened. Others, and those
+    with options other than a viewport, are in contexts of their own.
     """
 
     def __init__(self, context: BrowserContext) -> None:
@@ -276,13 +281,13 @@ class Visitor:
         return page
 
     def _open(self, url: str, viewport: ViewportSize, options: dict[str, Any]) -> Page:
-        if options or self._shared.pages:
+        if options or len(self._shared.pages) > 1:
             assert self._shared.browser
             self._contexts.append(open_context(self._shared.browser, viewport=viewport, **options))
             return self._contexts[-1].new_page()
         page = self._shared.new_page()
         page.set_viewport_size(viewport)
-        stored = {"origin": url, "storageTypes": "all"}
+        stored = {"origin": url, "storageTypes": "local_storage"}  # nothing else outlives a page
         self._shared.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
         return page
 
@@ -301,7 +306,7 @@ class Visitor:
     def close(self) -> None:
         for context in self._contexts:
             context.close()
-        for page in self._shared.pages:
+        for page in self._shared.pages[1:]:
             page.close()
         self._shared.unroute_all()
 
