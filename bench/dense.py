@@ -101,10 +101,7 @@ def _measure_ours(
             def rank(query: str) -> Found:
                 with corpus.snapshot() as state:
                     assert isinstance(state, Snapshot)
-                    return [
-                        (str(position), "")
-                        for position in state.dense.rank(query, K, exact=False).positions[:K].tolist()
-                    ]
+                    return [(str(position), "") for position in state.dense.rank(query, K).positions[:K].tolist()]
 
             ours = {"build s": built, **_measure(search, queries, exact)}
             ours["unlike exhaustive"] = count_differences(corpus, queries, "dense")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import shortlist
 from shortlist import Document
 from shortlist.index.dense import dense_ranker
-from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart
+from shortlist.index.dense.dense_ranker import Dense, RoundedVectors, VectorPart, Wanted
 from shortlist.index.kernels import vector_loops
 from shortlist.index.storage import segment
 from tests.embedded import inside
@@ -61,7 +61,7 @@ def queries(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def assert_same(found: Dense, exact: Dense, count: int, k: int, allowed: NDArray[np.bool_] | None = None) -> None:
     """Both find the very same places; where two are nearly as near, exact products may tell them apart otherwise."""
     for number in range(count):
-        ours, theirs = found.rank(str(number), k, allowed), exact.rank(str(number), k, allowed)
+        ours, theirs = (one.rank(str(number), k, allowed, exact=True) for one in (found, exact))
         assert ours.scores[:k] == pytest.approx(theirs.scores[:k], abs=1e-6)
         clear = theirs.scores > theirs.scores[min(k, len(theirs.scores)) - 1] + 1e-6
         assert set(theirs.positions[clear].tolist()) <= set(ours.positions[:k].tolist())
@@ -76,7 +76,7 @@ def test_the_nearest_are_found_all_of_them(k: int, vectors: NDArray[np.float32],
 
 def test_few_are_compared(vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> None:
     rounded = RoundedVectors.of(vectors)
-    compared = [len(rounded.nearest(vectors, query, 10, None)[0]) for query in queries]
+    compared = [len(rounded.nearest(vectors, Wanted(query, 10, exact=True))[0]) for query in queries]
     assert max(compared) < len(vectors) // 100
 
 
@@ -93,7 +93,7 @@ def test_bounds_hold_for_any_numbers(numbers: NDArray[np.float32], k: int) -> No
     """Of whatever length vectors are, zero included."""
     query = numbers[0].copy()
     products = numbers.astype(np.float64) @ query.astype(np.float64)
-    places, scores = RoundedVectors.of(numbers).nearest(numbers, query, k, None)
+    places, scores = RoundedVectors.of(numbers).nearest(numbers, Wanted(query, k, exact=True))
     least = np.sort(products)[::-1][: min(k, len(products))][-1]
     near = 1e-4 * max(1.0, float(np.abs(products).max()))
     assert set(np.flatnonzero(products > least + near).tolist()) <= set(places.tolist())
@@ -111,11 +111,11 @@ def test_filters_and_deletions_apply_before_anything_is_chosen(
     exact = Dense([VectorPart(vectors, dead)], embedder)
     assert_same(found, exact, 30, 10, allowed)
     assert_same(found, exact, 30, 10)
-    places = found.rank("0", 10, allowed).positions
+    places = found.rank("0", 10, allowed, exact=True).positions
     assert len(places) >= 10
     assert (allowed & ~dead)[places].all()
     few = np.arange(len(vectors)) < 3
-    assert set(found.rank("0", 10, few).positions.tolist()) == set(np.flatnonzero(few & ~dead).tolist())
+    assert set(found.rank("0", 10, few, exact=True).positions.tolist()) == set(np.flatnonzero(few & ~dead).tolist())
 
 
 def test_scores_are_exact_and_equal_vectors_tie() -> None:
@@ -165,7 +165,7 @@ def test_signs_miss_at_most_one_of_a_hundred(
     found = 0
     for query in queries:
         products = vectors.astype(np.float64) @ query
-        places, scores = signed.nearest(vectors, query, k, None, exact=False)
+        places, scores = signed.nearest(vectors, Wanted(query, k))
         assert scores == pytest.approx(products[places], abs=1e-6)
         found += len(best_of((places, scores), k) & set(np.argsort(-products)[:k].tolist()))
     assert found >= 0.99 * k * len(queries)
@@ -176,7 +176,10 @@ def test_a_search_for_exact_results_compares_as_without_signs(
 ) -> None:
     without = RoundedVectors(signed.codes, signed.facts)
     for query in queries[:20]:
-        expected, found = without.nearest(vectors, query, 10, None), signed.nearest(vectors, query, 10, None)
+        expected, found = (
+            without.nearest(vectors, Wanted(query, 10, exact=True)),
+            signed.nearest(vectors, Wanted(query, 10, exact=True)),
+        )
         assert found[0].tolist() == expected[0].tolist()
     exact = Dense([VectorPart(vectors)], Given(queries))
     assert_same(Dense([VectorPart(vectors, rounded=signed)], Given(queries)), exact, 20, 10)
@@ -191,13 +194,13 @@ def test_signs_find_only_what_is_alive_and_allowed(
     dense = Dense([VectorPart(vectors, dead, 0, signed)], Given(queries))
     found = 0
     for number, query in enumerate(queries):
-        positions = dense.rank(str(number), 10, allowed, exact=False).positions
+        positions = dense.rank(str(number), 10, allowed).positions
         assert (allowed & ~dead)[positions].all()
         products = np.where(allowed & ~dead, vectors @ query, -np.inf)
         found += len(set(positions[:10].tolist()) & set(np.argsort(-products)[:10].tolist()))
     assert found >= 0.99 * 10 * len(queries)
     nothing = np.zeros(len(vectors), np.bool_)
-    assert not len(dense.rank("0", 10, nothing, exact=False))
+    assert not len(dense.rank("0", 10, nothing))
 
 
 def test_equal_vectors_have_equal_estimates_and_tie(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +208,7 @@ def test_equal_vectors_have_equal_estimates_and_tie(monkeypatch: pytest.MonkeyPa
     some = unit(np.random.default_rng(12).standard_normal((300, DIM)))
     vectors = np.concatenate([some, some])
     dense = Dense([VectorPart(vectors, rounded=RoundedVectors.of(vectors))], Given(some))
-    assert dense.rank("5", 1, exact=False).positions.tolist() == [5, 305]
+    assert dense.rank("5", 1).positions.tolist() == [5, 305]
 
 
 @pytest.mark.parametrize("size", [64, 65, 100, 384, 1000, 9000])
@@ -219,7 +222,7 @@ def test_signs_serve_vectors_of_any_size_and_length(size: int, monkeypatch: pyte
     for place in range(0, 100, 2):
         query = (vectors[place] + random.standard_normal(size)).astype(np.float32)
         nearest = set(np.argsort(-(vectors @ query))[:5].tolist())
-        found += len(best_of(rounded.nearest(vectors, query, 5, None, exact=False), 5) & nearest)
+        found += len(best_of(rounded.nearest(vectors, Wanted(query, 5)), 5) & nearest)
     assert found >= 0.99 * 5 * 50
 
 
@@ -231,21 +234,21 @@ def test_numbers_that_are_not_finite_break_nothing(
     damaged, query = vectors[:1000].copy(), vectors[0].copy()
     damaged[3, 5] = number
     rounded = RoundedVectors.of(damaged)
-    places, scores = rounded.nearest(damaged, query, 5, None, exact=False)
+    places, scores = rounded.nearest(damaged, Wanted(query, 5))
     assert scores[places == 0] == pytest.approx([1.0], abs=1e-6)
     query[:] = number
-    places, _ = rounded.nearest(damaged, query, 5, None, exact=False)
+    places, _ = rounded.nearest(damaged, Wanted(query, 5))
     assert ((places >= 0) & (places < len(damaged))).all()
 
 
 def test_processor_cores_share_many_vectors(
     signed: RoundedVectors, vectors: NDArray[np.float32], queries: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = [signed.nearest(vectors, query, 10, None, exact=False) for query in queries]
+    alone = [signed.nearest(vectors, Wanted(query, 10)) for query in queries]
     monkeypatch.setattr(vector_loops, "SLICE", 10 * vector_loops.SIGN_BLOCK)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     for query, (places, scores) in zip(queries, alone, strict=True):
-        found = signed.nearest(vectors, query, 10, None, exact=False)
+        found = signed.nearest(vectors, Wanted(query, 10))
         assert found[0].tolist() == places.tolist()
         assert found[1].tolist() == scores.tolist()
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 import shortlist
 from shortlist import Corpus, Document, ShortlistError
 from shortlist.index.dense import dense_ranker
-from shortlist.index.dense.dense_ranker import VectorPart
+from shortlist.index.dense.dense_ranker import VectorPart, Wanted
 from shortlist.index.foreign import record_created
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.lexical_ranker import Lexical
@@ -165,7 +165,7 @@ def answers(corpus: Corpus) -> list[tuple[str, str, float]]:
             named = np.array([*state.lexical.named(query)], np.int64)
             for ranking in (
                 state.lexical.rank(query, 5),
-                state.dense.rank(query, 2),
+                state.dense.rank(query, 2, exact=True),
                 Ranking(named, np.ones(len(named))),
             ):
                 passages = zip(state.passages(ranking.positions), ranking.scores.tolist(), strict=True)
@@ -340,8 +340,9 @@ class Fuzzer:
         if corrupted.vectors is not None and corrupted.vectors.shape[1] == self.template.other.dim:
             part = VectorPart(corrupted.vectors, None, 0, corrupted.rounded)
             with np.errstate(all="ignore"):
-                part.nearest(np.ones(corrupted.dim, np.float32), 2, None)
-                part.nearest(np.ones(corrupted.dim, np.float32), 2, None, np.zeros(len(corrupted.vectors)), 0.5)
+                nearest = Wanted(np.ones(corrupted.dim, np.float32), 2, exact=True)
+                part.nearest(nearest)
+                part.nearest(nearest._replace(added=np.zeros(len(corrupted.vectors)), factor=0.5))
         with contextlib.suppress(IndexError, ValueError):  # of numpy: a merge validates its segments before
             segment.merge([(corrupted, None), (self.template.other, None)])
 

@@ -37,6 +37,20 @@ ROUNDED_FOR_EACH = 20
 SIGNS_FROM, LEAST_SIGNS = 100_000, 64
 
 
+class Wanted(NamedTuple):
+    """The k nearest vectors or, if something is `added`, the k highest sums of it and `factor` times the product.
+
+    Unless `exact`, about one of a hundred may be missing where there are many.
+    """
+
+    vector: Vectors
+    k: int
+    alive: Mask | None = None  # where it may be, of those that are searched
+    added: Floats | None = None
+    factor: float = 1.0
+    exact: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundedVectors:
     """Vectors in bytes and, for each, the value of one step, how far it was moved, and its length.
@@ -59,22 +73,12 @@ class RoundedVectors:
         signs, factors = vector_loops.take_signs(vectors) if has_signs else (None, None)
         return cls(*vector_loops.round_vectors(vectors), signs, factors)
 
-    def nearest(
-        self,
-        vectors: Vectors,
-        query: Vectors,
-        k: int,
-        alive: Mask | None,
-        added: Floats | None = None,
-        factor: float = 1.0,
-        *,
-        exact: bool = True,
-    ) -> tuple[Positions, Floats]:
-        """Places that include the k nearest and all that tie with the last, and their exact products with the query.
+    def nearest(self, vectors: Vectors, wanted: Wanted) -> tuple[Positions, Floats]:
+        """Places that include those wanted and all that tie with the last, and their exact products.
 
-        `vectors` are those that were rounded. See `vector_loops.nearest` for sums with what is `added`. Unless `exact`,
-        about one of a hundred may be missing.
+        `vectors` are those that were rounded. See `vector_loops.nearest` for sums.
         """
+        query, k, alive, added, factor, exact = wanted
         signs, factors = (None, None) if exact else (self.signs, self.factors)
         query = np.ascontiguousarray(query)
         return vector_loops.nearest(self.codes, self.facts, vectors, query, k, alive, added, factor, signs, factors)
@@ -104,21 +108,12 @@ class VectorPart(NamedTuple):
     offset: int = 0
     rounded: RoundedVectors | None = None
 
-    def nearest(
-        self,
-        vector: Vectors,
-        k: int,
-        alive: Mask | None,
-        added: Floats | None = None,
-        factor: float = 1.0,
-        *,
-        exact: bool = True,
-    ) -> tuple[Positions, Floats]:
-        """Places that include those of the nearest k, and their exact products."""
-        if self.rounded is not None and k * ROUNDED_FOR_EACH < len(self.vectors):
-            return self.rounded.nearest(self.vectors, vector, k, alive, added, factor, exact=exact)
-        products = vector_loops.multiply(self.vectors, vector)
-        places = np.arange(len(products)) if alive is None else np.flatnonzero(alive)
+    def nearest(self, wanted: Wanted) -> tuple[Positions, Floats]:
+        """Places that include those wanted, and their exact products."""
+        if self.rounded is not None and wanted.k * ROUNDED_FOR_EACH < len(self.vectors):
+            return self.rounded.nearest(self.vectors, wanted)
+        products = vector_loops.multiply(self.vectors, wanted.vector)
+        places = np.arange(len(products)) if wanted.alive is None else np.flatnonzero(wanted.alive)
         return places, products[places]
 
 
@@ -130,12 +125,12 @@ class Dense:
         self.size = sum(len(part.vectors) for part in parts)
         self.encode = lru_cache(maxsize=1)(embedder.encode_query)
 
-    def rank(self, query: str, k: int, allowed: Mask | None = None, *, exact: bool = True) -> Ranking:
+    def rank(self, query: str, k: int, allowed: Mask | None = None, *, exact: bool = False) -> Ranking:
         """The k nearest, and all that tie with the last. Unless `exact`, some may be missing where there are many."""
         vector = self.encode(query)
         if not vector.any():
             return Ranking(np.zeros(0, np.int64), np.zeros(0))
-        found = self._nearest(vector, k, allowed, exact=exact)
+        found = self._nearest(Wanted(vector, k, allowed, exact=exact))
         best = top(found.scores, k)
         return Ranking(found.positions[best], found.scores[best])
 
@@ -145,26 +140,17 @@ class Dense:
         A sum is the number `added` at a position and `factor` times its cosine. The nearest position and all that tie
         with it are also included.
         """
-        found = self._nearest(self.encode(query), k, allowed, added, factor)
+        found = self._nearest(Wanted(self.encode(query), k, allowed, added, factor, exact=True))
         order = np.argsort(found.positions)
         return Ranking(found.positions[order], found.scores[order])
 
-    def _nearest(
-        self,
-        vector: Vectors,
-        k: int,
-        allowed: Mask | None,
-        added: Floats | None = None,
-        factor: float = 1.0,
-        *,
-        exact: bool = True,
-    ) -> Ranking:
+    def _nearest(self, wanted: Wanted) -> Ranking:
         positions, scores = [np.zeros(0, np.int64)], [np.zeros(0)]
         for part in self.parts:
             here = slice(part.offset, part.offset + len(part.vectors))
-            alive = mask_live(part.dead, None if allowed is None else allowed[here])
-            own = None if added is None else added[here]
-            places, products = part.nearest(vector, k, alive, own, factor, exact=exact)
+            alive = mask_live(part.dead, None if wanted.alive is None else wanted.alive[here])
+            added = None if wanted.added is None else wanted.added[here]
+            places, products = part.nearest(wanted._replace(alive=alive, added=added))
             positions.append(places + part.offset)
             scores.append(products)
         return Ranking(np.concatenate(positions), np.concatenate(scores))
