@@ -276,7 +276,7 @@ def test_a_damaged_segment_of_a_foreign_corpus_is_rebuilt_in_memory(
     foreign: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (segment,) = (foreign / "segments").iterdir()
-    segment.write_bytes(segment.read_bytes()[:-1] + b"\xff")
+    segment.write_bytes(segment.read_bytes()[:-64] + 64 * b"\xff")  # the last array ends there
     before = contents(foreign)
     with open_corpus(foreign) as corpus:
         assert read_all(corpus)[0] == "tea"
