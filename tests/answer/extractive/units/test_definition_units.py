@@ -95,3 +95,29 @@ def test_a_passage_that_begins_inside_of_a_description_belongs_to_its_term_until
 def test_a_passage_that_begins_with_the_line_of_a_term_is_not_cut() -> None:
     assert split_units("     Port\n             The port. It is 22.", begins_inside=True)[0].kind == "definition"
     assert split_units("the port\n   and more.", begins_inside=True)[0].kind == "half"
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        (
+            "Codes\n  F3   fuse, drawer E\n  T1   too hot. Wait\nOther text.",
+            [("", "", "Codes"), ("F3", "Codes", "F3 fuse, drawer E"), ("T1", "Codes", "T1 too hot.")]
+            + [("", "Codes T1", "Wait"), ("", "Codes", "Other text.")],
+        ),
+        (
+            "3 to 8 mm ..... 10 x thickness\n9 to 12 mm ........ 8 x\n",
+            [("3 to 8 mm", "", "3 to 8 mm ..... 10 x thickness"), ("9 to 12 mm", "", "9 to 12 mm ........ 8 x")],
+        ),
+        (
+            "  green light  all fine\n  orange       battery low",
+            [("green light", "", "green light all fine"), ("orange", "", "orange battery low")],
+        ),
+        (
+            "It is red.  It is old.\nIt is new.  It is here.",
+            [("", "", "It is red."), ("", "", "It is old.")] + [("", "", "It is new."), ("", "", "It is here.")],
+        ),
+    ],
+)
+def test_each_line_with_columns_is_a_definition(text: str, units: list[tuple[str, str, str]]) -> None:
+    assert [(unit.key, unit.context, unit.text) for unit in split_units(text)] == units
