@@ -102,8 +102,13 @@ def test_a_passage_that_begins_with_the_line_of_a_term_is_not_cut() -> None:
     [
         (
             "Codes\n  F3   fuse, drawer E\n  T1   too hot. Wait\nOther text.",
-            [("", "", "Codes"), ("F3", "Codes", "F3 fuse, drawer E"), ("T1", "Codes", "T1 too hot.")]
-            + [("", "Codes T1", "Wait"), ("", "Codes", "Other text.")],
+            [
+                ("", "", "Codes"),
+                ("F3", "Codes", "F3 fuse, drawer E"),
+                ("T1", "Codes", "T1 too hot."),
+                ("", "Codes T1", "Wait"),
+                ("", "Codes", "Other text."),
+            ],
         ),
         (
             "3 to 8 mm ..... 10 x thickness\n9 to 12 mm ........ 8 x\n",
@@ -115,7 +120,7 @@ def test_a_passage_that_begins_with_the_line_of_a_term_is_not_cut() -> None:
         ),
         (
             "It is red.  It is old.\nIt is new.  It is here.",
-            [("", "", "It is red."), ("", "", "It is old.")] + [("", "", "It is new."), ("", "", "It is here.")],
+            [("", "", "It is red."), ("", "", "It is old."), ("", "", "It is new."), ("", "", "It is here.")],
         ),
     ],
 )

@@ -43,7 +43,6 @@ def test_a_line_that_asks_or_is_long_is_split_into_sentences() -> None:
     [
         "The office opens at\n10:30 and closes at\nnoon",
         "It was founded on\n4 July 1776 by several\nmen.",
-        "**4. Nuts.** They are\nin bread.",
     ],
 )
 def test_a_number_or_a_date_in_a_sentence_begins_no_entry(text: str) -> None:
