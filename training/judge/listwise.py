@@ -1,14 +1,16 @@
 """Trains the reader: one decision over the units of a list, with a class for no answer.
 
-`python -m training.judge.listwise train LISTS BASE OUT` starts from the weights of BASE, an exported model, and needs
-torch, numpy and onnx alone. LISTS is made by `training.judge.unit_lists`. Every unit gets a logit, and *none* one
-learned number; the loss is the cross-entropy of those that answer. Claims keep the logits of BASE. OUT gets the weights
-in 16 bits, in parts, and the settings; what is measured on held lists is printed. The rate falls to zero at the last
-step, or when `--minutes` of training are over; `--stop` ends one process before that, and `--state` is a file from
-which the same command continues.
+`python -m training.judge.listwise train LISTS BASE OUT` starts from the weights of BASE and needs torch and numpy
+alone. LISTS is made by `training.judge.unit_lists` and `training.judge.list_tokens`. BASE is an exported judge, or the
+embedder `tools`, of which the first layers become a reader of all languages, or what `training.judge.network` made of
+one, which needs no onnx. Every unit gets a logit, and *none* one learned number; the loss is the cross-entropy of those
+that answer. Claims, if there are any, keep the logits of BASE. OUT gets the weights in 16 bits, in parts, and the
+settings; what is measured on held lists is printed. The rate falls to zero at the last step, or when `--minutes` of
+training are over; `--stop` ends one process before that, and `--state` is a file from which the same command continues.
 
 `python -m training.judge.listwise export OUT BASE MODEL` writes the file that the product loads, in 8 bits. Several
-OUT, joined by commas, are averaged. `training.judge.reader` then fits what the product makes of its logits.
+OUT, joined by commas, are averaged. If BASE is the embedder, MODEL refers to the words in it. `training.judge.reader`
+or `training.judge.other_languages` then fits what the product makes of its logits.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from torch import Tensor, func, nn
 from torch.nn import functional
 
 from training import measure, model
-from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, Array, Judge, read_exported
+from training.judge.network import ANSWER_HEAD, CLAIM_HEAD, WORDS, Array, Judge, read_base, read_exported, take_layers
 
 # How often a list of each source is drawn, relative to the others that are not made from structure.
 SHARES = {
@@ -39,14 +41,14 @@ SHARES = {
     "selqa": 0.06,
     "medquad": 0.03,
     "techdocs": 0.05,
+    "asked other": 0.10,
+    "everyday other": 0.10,
 }
 WRITTEN = "documentation"  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured
 MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared
-CLS = 101  # a token number
 CHUNKS = 4  # of a batch, by length, so that little is padding
 PARTS = 2  # files of the weights
-WORDS = "encoder.words.weight"  # stay as they are in the base
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 SHOWN = (1, 20, 100)  # steps, besides those that are measured
 
@@ -67,6 +69,7 @@ class Settings:
     measured: int = 1_500  # held lists of a group, and claims, at most
     read: int = 8  # units of a held list that people wrote
     seed: int = 0
+    layers: int = 8  # of the base, at most
 
 
 class Reader(nn.Module):
@@ -91,7 +94,7 @@ class Lists:
 
     def __init__(self, path: Path, device: torch.device) -> None:
         loaded = np.load(io.BytesIO(lzma.decompress(path.read_bytes())))
-        self.device = device
+        self.device, self.first_token = device, int(loaded["first_token"])
         self.ids, self.lengths, self.starts = {}, {}, {}
         for name in ("rows", "questions", "claims"):
             lengths = loaded[f"{name}_lengths"].astype(np.int64)
@@ -134,11 +137,11 @@ class Lists:
         return Units(self.first[lists][numbers] + flat, numbers, flat)
 
     def texts(self, parts: list[tuple[str, Array]]) -> tuple[Tensor, Tensor]:
-        """Token numbers and mask of texts that are joined from parts, after [CLS]."""
+        """Token numbers and mask of texts that are joined from parts, after the first token."""
         lengths = [self.lengths[name][rows] for name, rows in parts]
         most = -(-(1 + int(sum(lengths).max())) // 8) * 8  # a length that is fast
         ids = torch.zeros((len(lengths[0]), most), dtype=torch.int64, device=self.device)
-        ids[:, 0] = CLS
+        ids[:, 0] = self.first_token
         places = torch.arange(most, device=self.device)
         begin = torch.full((len(ids),), 1, device=self.device)
         for (name, rows), own in zip(parts, lengths, strict=True):
@@ -189,7 +192,8 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
     """Train until the last step or minute, or stop after some minutes; the state is saved at each measurement."""
     torch.manual_seed(settings.seed)
     device = lists.device
-    reader, teacher = (Reader(make_judge(read_exported(base))).to(device) for _ in range(2))
+    state = take_layers(read_base(base), settings.layers)
+    reader, teacher = (Reader(make_judge(state)).to(device) for _ in range(2))
     teacher.requires_grad_(requires_grad=False).eval()
     reader.judge.encoder.dropout = settings.dropout
     reader.judge.encoder.words.requires_grad_(requires_grad=False)
@@ -218,14 +222,15 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
         rng = np.random.default_rng((settings.seed, step))
         chosen = rng.choice(len(shares), settings.batch, replace=False, p=shares)
         units = lists.sample(chosen, settings.units, rng)
-        about = [("claims", rng.choice(claims, min(len(claims), settings.claims), replace=False))]
         reader.train()
         log_shares = rate_lists(reader, lists, chosen, units)
-        loss = -torch.logsumexp(log_shares.masked_fill(~find_right(lists, chosen, units), -torch.inf), 1).mean()
-        with torch.no_grad():
-            wanted = rate_texts(teacher.judge, lists, about, CLAIM_HEAD, 1).sigmoid()
-        said = rate_texts(reader.judge, lists, about, CLAIM_HEAD, 1)
-        total = loss + settings.of_claims * functional.binary_cross_entropy_with_logits(said, wanted)
+        total = loss = -torch.logsumexp(log_shares.masked_fill(~find_right(lists, chosen, units), -torch.inf), 1).mean()
+        if len(claims):
+            about = [("claims", rng.choice(claims, min(len(claims), settings.claims), replace=False))]
+            with torch.no_grad():
+                wanted = rate_texts(teacher.judge, lists, about, CLAIM_HEAD, 1).sigmoid()
+            said = rate_texts(reader.judge, lists, about, CLAIM_HEAD, 1)
+            total = loss + settings.of_claims * functional.binary_cross_entropy_with_logits(said, wanted)
         optimizer.zero_grad(set_to_none=True)
         total.backward()
         nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
@@ -245,14 +250,16 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
         if is_last or is_late:
             print("Trained." if is_last else "The time is up. The same command continues.", flush=True)
             break
-    print(f"claims {compare_claims(reader, teacher, lists, settings.measured)}", flush=True)
+    if len(claims):
+        print(f"claims {compare_claims(reader, teacher, lists, settings.measured)}", flush=True)
     return reader.eval()
 
 
 def make_judge(state: dict[str, Array]) -> Judge:
     layers = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
     judge = Judge(model.Encoder(len(state["encoder.words.weight"]), layers))
-    judge.load_state_dict({name: torch.from_numpy(np.array(value, np.float32)) for name, value in state.items()})
+    given = {name: torch.from_numpy(np.array(value, np.float32)) for name, value in state.items()}
+    judge.load_state_dict(judge.state_dict() | given)  # an embedder has no heads
     return judge
 
 
@@ -287,6 +294,8 @@ def evaluate(reader: Reader, lists: Lists, settings: Settings, read: int = 0) ->
 def compare_claims(reader: Reader, teacher: Reader, lists: Lists, most: int) -> str:
     """How well supported claims are told from others before and after training, on claims that it did not see."""
     rows = np.arange(0, len(lists.claim_labels), HELD_CLAIMS)[:most]
+    if not len(rows):
+        return ""
     labels = lists.claim_labels[rows]
     said = [
         rate_texts(one.judge.eval(), lists, [("claims", rows)], CLAIM_HEAD, 32).sigmoid().cpu().numpy()
@@ -352,7 +361,11 @@ def export_model(folders: list[Path], base: Path, out: Path) -> None:
 
     states = [load(folder) for folder in folders]
     state = {name: np.mean([one[name].astype(np.float32) for one in states], 0) for name in states[0]}
-    made = export.build(state | {WORDS: read_exported(base)[WORDS]})
+    if "heads.weight" in read_exported(base):
+        made = export.build(state | {WORDS: read_exported(base)[WORDS]})
+    else:
+        made = export.build(state | export.read_words(base))
+        export.share_words(made, base)
     onnx.save(made, str(out))
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 

@@ -1,24 +1,27 @@
 """The network of the judge: one encoder that reads two texts together, with a head for claims and one for answers.
 
-It needs torch, numpy and onnx alone, as a machine with an accelerator may have nothing else.
+It needs torch and numpy alone, as a machine with an accelerator may have nothing else; `base` makes of an exported
+model, with onnx, the file that training starts from there:
+
+`python -m training.judge.network MODEL LAYERS OUT`
 """
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from training import export, model
+from training import model
 
 Array = np.ndarray[Any, Any]
 ANSWER_HEAD, CLAIM_HEAD = 1, 0
+WORDS = "encoder.words.weight"  # stay as they are in the base
 
 
 class Judge(nn.Module):
@@ -39,6 +42,8 @@ class Judge(nn.Module):
 
 def pack(state: dict[str, Array]) -> dict[str, Array]:
     """Large weights in 8 bits with a scale per block, as the exported file has them; the rest as they are."""
+    from training import export  # needs onnx
+
     arrays: dict[str, Array] = {}
     for name, value in state.items():
         if value.ndim == 2 and value.size > 400_000:
@@ -60,15 +65,25 @@ def unpack(arrays: dict[str, Array]) -> dict[str, Array]:
     return state
 
 
+def read_initializers(path: Path) -> dict[str, Array]:
+    """The arrays of an exported file."""
+    import onnx
+    from onnx import numpy_helper
+
+    return {one.name: numpy_helper.to_array(one) for one in onnx.load(str(path)).graph.initializer}
+
+
 def read_exported(path: Path) -> dict[str, Array]:
-    """The weights of an exported file, under our own names."""
-    found = {one.name: numpy_helper.to_array(one) for one in onnx.load(str(path)).graph.initializer}
+    """The weights of an exported judge or embedder, under our own names."""
+    found = read_initializers(path)
     state: dict[str, Array] = {}
     for name, value in found.items():
         if name.endswith((".scale", ".sizes")) or name in ("zero", "one"):
             continue
         if name == "words":
-            state["encoder.words.weight"] = value.astype(np.float32) * found["words.scale"]
+            scales = found["words.scale"].astype(np.float32)  # of each row, or of blocks of it
+            spread = np.repeat(scales, value.shape[1] // scales.shape[1], axis=1)
+            state["encoder.words.weight"] = value.astype(np.float32) * spread
         elif name == "places":
             rows = np.zeros((model.POSITIONS, model.HIDDEN), np.float32)
             rows[: len(value)] = value
@@ -82,3 +97,40 @@ def read_exported(path: Path) -> dict[str, Array]:
         else:
             state[name if name.startswith("heads.") else f"encoder.{name}"] = value
     return state
+
+
+def read_base(path: Path) -> dict[str, Array]:
+    """The weights that training starts from: of an exported file, or what `base` made of one."""
+    return unpack(dict(np.load(path))) if path.suffix == ".npz" else read_exported(path)
+
+
+def take_layers(state: dict[str, Array], layers: int) -> dict[str, Array]:
+    """The words and the first layers of an encoder."""
+    prefix = "encoder.layers."
+    return {
+        name: value
+        for name, value in state.items()
+        if not name.startswith(prefix) or int(name.removeprefix(prefix).split(".")[0]) < layers
+    }
+
+
+def write_base(exported: Path, layers: int, out: Path) -> None:
+    """Write the first layers of an exported model and its words, which stay exactly as they are stored."""
+    state, found = take_layers(read_exported(exported), layers), read_initializers(exported)
+    del state[WORDS]
+    words = {"q": found["words"].astype(np.int8), "s": found["words.scale"].astype(np.float32)}
+    np.savez_compressed(out, **pack(state), **{f"{WORDS}@{kind}": value for kind, value in words.items()})
+    print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.judge.network", description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("layers", type=int)
+    parser.add_argument("out", type=Path)
+    given = parser.parse_args()
+    write_base(given.model, given.layers, given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,14 +7,14 @@ passages, or a near miss is asked for. The rest are questions that people wrote 
 everyday files, the written passages, SQuAD 2.0, SelQA, and medical questions and headings of PAIRS. Claims of CLAIMS
 and of the written passages keep the other head of the model as it is.
 
-OUT holds token numbers alone, so that a machine with an accelerator needs nothing else. It is the same for the same
-DOCS.
+Questions in other languages about units in English (`asked_other.jsonl.xz`) get the lists of the English questions that
+they translate, and everyday files in other languages lists of their own. OUT has texts, of which
+`training.judge.list_tokens` makes token numbers. It is the same for the same DOCS.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import lzma
 import math
@@ -28,7 +28,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,14 +41,14 @@ from shortlist.answer.extractive.candidates import AnswerCandidate, split_passag
 from shortlist.answer.extractive.extract import rank_sentences
 from shortlist.answer.extractive.signals import read_question
 from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights
-from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
-from shortlist.index.embedders.tokenization import WordPieceTokenizer
+from shortlist.answer.judge import ANSWER, CLAIM
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
 from shortlist.results import Evidence
-from training.judge import data, documentation, reader
+from training.judge import data, documentation, other_languages, reader
+from training.judge.list_tokens import OTHER, Row, UnitList, write_texts
 from training.judge.unit_questions import Made, ask_units
 
 QUESTIONS, HELD_QUESTIONS = 100_000, 1_500
@@ -63,25 +63,15 @@ ALIKE = 0.6  # of the words of two units, above which both may answer
 WORKERS = 2
 HELD_FOLD = 0  # of selqa_dev
 ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
+ASKED_OTHER = Path(__file__).with_name("asked_other.jsonl.xz")  # {language, english, question}
 EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
 HELD_OF = 8  # one package or group of files of so many is held
 QUOTED = 0.9  # of the words of a quote are in a unit that answers
 WRITTEN = "documentation"  # the source of the questions that people wrote
 
-Row = tuple[str, str]  # a unit and its context, as the model reads them
 _TOPIC = re.compile(r"([\w.+:-]+)\(\d\w*\)")
 _WORD = re.compile(r"\w+")
 _HISTORY = re.compile(r"/(?:changelog|NEWS|CHANGES|HISTORY)[^/]*$", re.IGNORECASE)
-
-
-class UnitList(NamedTuple):
-    """A question, the units of its list, the places of those that answer, where it is from, and its use."""
-
-    question: str
-    rows: list[Row]
-    right: frozenset[int]
-    source: str
-    is_held: bool = False
 
 
 class Passages:
@@ -209,6 +199,18 @@ def ask_files() -> list[UnitList]:
     return lists
 
 
+def ask_files_in_other_languages() -> list[UnitList]:
+    """The lists of questions about everyday files in other languages, with the units that `ask` looks at."""
+    rng = random.Random(0)
+    lists: list[UnitList] = []
+    for one in other_languages.ask_files():
+        texts = [unit.unit.text for unit, is_right in zip(one.units, one.right, strict=True) if is_right]
+        made = _lists_of(one.question, one.units, texts, f"everyday{OTHER}", rng, is_answered=one.is_answerable)
+        held = other_languages.is_held(one.group)
+        lists += [own._replace(is_held=held) for own in made if own]
+    return lists
+
+
 def _quotes(text: str, wanted: set[str]) -> bool:
     return len(wanted.intersection(_WORD.findall(text.lower()))) >= QUOTED * len(wanted)
 
@@ -308,6 +310,22 @@ def ask_texts(examples: Iterable[data.Example], rng: random.Random) -> Iterator[
         yield from (one._replace(is_held=is_held) for one in made if one)
 
 
+def ask_in_other_languages(lists: Iterable[UnitList]) -> list[UnitList]:
+    """The lists of English questions that were translated, asked in the other language."""
+    translated: dict[str, list[str]] = defaultdict(list)
+    if ASKED_OTHER.exists():
+        with lzma.open(ASKED_OTHER, "rt", encoding="utf-8") as file:
+            for row in map(json.loads, file):
+                translated[row["english"]].append(row["question"])
+    found = []
+    for one in lists:
+        source, comma, rest = one.source.partition(",")
+        if source in ("asked", "everyday"):
+            about = one._replace(source=f"asked{OTHER}{comma}{rest}")
+            found += [about._replace(question=question) for question in translated.get(one.question, ())]
+    return found
+
+
 def thin(lists: Sequence[UnitList], rng: random.Random) -> list[UnitList]:
     """The lists in random order, without the surplus of some sources."""
     counts: Counter[str] = Counter()
@@ -344,42 +362,6 @@ def ask_written(root: Path) -> Iterator[UnitList]:
         yield UnitList(asked.text, [text_for_judge(one) for one in candidates], right, source, is_held=True)
 
 
-def write(lists: Sequence[UnitList], claims: Sequence[data.Example], out: Path) -> None:
-    """Token numbers: of each different row of a unit and of each question, and the lists as numbers of rows."""
-    tokenizer = WordPieceTokenizer()
-
-    def encode(parts: Sequence[str], most: Sequence[int]) -> list[int]:
-        found: list[int] = []
-        for part, limit in zip(parts, most, strict=True):
-            found += [*tokenizer.encode(part[: limit * 8], limit), tokenizer.separator]
-        return found
-
-    rows = {row: number for number, row in enumerate(dict.fromkeys(row for one in lists for row in one.rows))}
-    questions = {text: number for number, text in enumerate(dict.fromkeys(one.question for one in lists))}
-    sources = sorted({one.source for one in lists})
-    arrays: dict[str, Any] = {
-        **_pack("rows", [encode(row, MOST_TOKENS[ANSWER][1:]) for row in rows]),
-        **_pack("questions", [encode([text], MOST_TOKENS[ANSWER][:1]) for text in questions]),
-        **_pack("claims", [encode(one.parts, MOST_TOKENS[CLAIM]) for one in claims]),
-        "claim_labels": np.array([one.label for one in claims], np.float16),
-        "lengths": np.array([len(one.rows) for one in lists], np.uint8),
-        "list_rows": np.array([rows[row] for one in lists for row in one.rows], np.uint32),
-        "list_questions": np.array([questions[one.question] for one in lists], np.uint32),
-        "right": np.array([at in one.right for one in lists for at in range(len(one.rows))]),
-        "is_held": np.array([one.is_held for one in lists]),
-        "source": np.array([sources.index(one.source) for one in lists], np.uint16),
-        "sources": np.array(sources),
-    }
-    raw = io.BytesIO()
-    np.savez(raw, **arrays)
-    out.write_bytes(lzma.compress(raw.getvalue(), preset=6))
-
-
-def _pack(name: str, texts: Sequence[Sequence[int]]) -> dict[str, np.ndarray[Any, Any]]:
-    flat = np.fromiter((one for text in texts for one in text), np.uint16)
-    return {name: flat, f"{name}_lengths": np.array([len(text) for text in texts], np.uint16)}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.judge.unit_lists", description=__doc__)
     for name in ("docs", "held", "squad2", "selqa", "pairs", "claims", "out"):
@@ -405,7 +387,7 @@ def main() -> None:
         folders = sorted(given.docs.iterdir())
         for made in pool.map(ask_passages, [folders[at :: 2 * WORKERS] for at in range(2 * WORKERS)]):
             lists += made
-    lists += ask_files()
+    lists += [*ask_files(), *ask_files_in_other_languages()]
     examples = [
         *data._written(Path(__file__).with_name("written.jsonl.xz"), rng),
         *data._squad(given.squad2),
@@ -413,6 +395,7 @@ def main() -> None:
         *data._from_pairs(given.pairs, rng),
     ]
     lists = [*thin([*lists, *ask_texts(examples, rng)], rng), *ask_written(given.held)]
+    lists += ask_in_other_languages(lists)
     claims = [one for one in [*examples, *data.real_claims(given.claims)] if one.task == CLAIM]
     rng.shuffle(claims)
     shown: Counter[str] = Counter()
@@ -423,7 +406,7 @@ def main() -> None:
             for at, row in enumerate(one.rows):
                 print(f"  {'>' if at in one.right else ' '} {row[0][:150]} || {row[1][:80]}")
     print(Counter((one.source, one.is_held) for one in lists).most_common())
-    write(lists, claims, given.out)
+    write_texts(lists, [(one.parts, one.label) for one in claims], given.out)
     print(f"{len(lists)} lists, {given.out.stat().st_size / 1e6:.1f} MB")
 
 

@@ -1,0 +1,268 @@
+"""Fits and measures a reader in other languages than English: `python -m training.judge.other_languages MODEL`.
+
+MODEL is what `training.judge.listwise export` wrote, in a folder with the embedder's `model.onnx`. It reads the units
+that `ask` looks at for questions about everyday files (`everyday.jsonl.xz`); only groups of files that no reader is
+trained on are fitted to. `--xquad` is a folder in BEIR layout for each language: each question is asked of the half of
+the articles that has its paragraph and of the other one. The decision is a sum of the log odds that the model gives a
+unit and of its worth by words, with a score for *none*, then calibrated; figures are of questions that were left out of
+the fit. First come those of words alone. `--out` gets the weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import re
+import tempfile
+import time
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shortlist
+from bench import answers, beir, logistic
+from shortlist import CorpusSource, Document
+from shortlist.answer.ask import prepare_question
+from shortlist.answer.extractive.candidates import AnswerCandidate, text_for_judge
+from shortlist.answer.extractive.extract import extract, quote, rank_sentences
+from shortlist.answer.extractive.unit_choice import DESCRIBED
+from shortlist.answer.judge import ANSWER, MOST_TOKENS
+from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.models import CHARS_PER_TOKEN
+from shortlist.index.embedders.parallel_session import ParallelSession
+from shortlist.index.embedders.tokenization import UnigramTokenizer
+from shortlist.index.embedders.tools_model import PIECES
+from shortlist.index.text.languages import ENGLISH
+from shortlist.library.opening import open_corpora
+from training.judge.reader import FOLDS, PULL_SUM, Array, Table
+
+EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")
+HELD_OF = 2  # one group of files in other languages of so many is held
+QUOTED, WITHIN = 0.9, 0.75  # of the words of a quote are in what answers it, or of what answers in the quote
+ASKED_OF_XQUAD = 40  # questions of a language
+THRESHOLDS = np.arange(0.2, 0.85, 0.05)
+
+Answers = Callable[[str], bool]
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class AskedUnits:
+    """A question, the units that may answer it, which do, and the outcome that words alone give."""
+
+    source: str
+    group: str
+    question: str
+    units: list[AnswerCandidate]
+    right: list[bool]
+    is_answerable: bool
+    by_words: str
+
+
+def is_held(group: str) -> bool:
+    return zlib.crc32(group.encode()) % HELD_OF == 0
+
+
+def quotes(text: str, quoted: str) -> bool:
+    """Whether a text has what is quoted."""
+    return _share(quoted, text) >= QUOTED or answers.normalize(quoted) in answers.normalize(text)
+
+
+def _share(text: str, other: str) -> float:
+    words, others = (Counter(_WORD.findall(one.lower())) for one in (text, other))
+    return (words & others).total() / max(1, words.total())
+
+
+def ask_files() -> Iterator[AskedUnits]:
+    """The questions about everyday files in other languages, asked of the files of their group."""
+    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if row["language"] != ENGLISH:
+                groups[row["group"]].append(row)
+    for group, files in groups.items():
+        with tempfile.TemporaryDirectory() as folder:
+            for row in files:
+                (Path(folder) / row["name"]).write_text(row["text"], "utf-8")
+            corpus = shortlist.build(CorpusSource.from_files(Path(folder)), in_memory=True)
+        for row in files:
+            for question, quoted in row["q"]:
+                yield from _ask(corpus, question, f"everyday {row['language']}", group, _accept_quote(quoted))
+            for question in row["none"]:
+                yield from _ask(corpus, question, f"everyday {row['language']}", group, None)
+
+
+def _accept_quote(quoted: str) -> Answers:
+    return lambda text: quotes(text, quoted) or _share(text, quoted) >= WITHIN
+
+
+def ask_xquad(root: Path) -> Iterator[AskedUnits]:
+    """Questions asked of the half of the articles that has the answer, and of the other one."""
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and path.name != ENGLISH):
+        data = beir.load(folder)
+        halves: tuple[list[Document], list[Document]] = ([], [])
+        for document in data.documents:
+            halves[_half(document.id)].append(Document(document.id, "", document.content))
+        corpora = [shortlist.build(half, in_memory=True) for half in halves]
+        for id in sorted(data.queries, key=lambda one: zlib.crc32(one.encode()))[:ASKED_OF_XQUAD]:
+            (paragraph,) = data.relevance[id]
+            asked = answers.Asked(data.queries[id], frozenset([paragraph]), tuple(data.about[id]["answers"]), "")
+            group, own = paragraph.partition("-")[0], _half(paragraph)
+            yield from _ask(corpora[own], asked.text, f"xquad {folder.name}", group, asked.is_in)
+            yield from _ask(corpora[1 - own], asked.text, f"xquad {folder.name}", group, None)
+
+
+def _half(paragraph: str) -> int:
+    return int(paragraph.partition("-")[0]) % 2
+
+
+def _ask(corpus: Corpus, question: str, source: str, group: str, accept: Answers | None) -> Iterator[AskedUnits]:
+    prepared = prepare_question(open_corpora(corpus, needs_vectors=True), question, extracts=True)
+    evidence = [item for item in prepared.evidence.items if not item.warning]
+    units: list[AnswerCandidate] = []
+    right: list[bool] = []
+    outcome = "refused"
+    if prepared.readings and evidence:
+        units = rank_sentences(prepared.readings[0], evidence, prepared.analyzer)[:DESCRIBED]
+        found = extract(prepared.readings[0], evidence, prepared.analyzer)
+        if found.sentences:
+            is_right = accept is not None and accept(" ".join(one.text for one in found.sentences))
+            outcome = "right" if is_right else "wrong"
+        for one in units:
+            analyzer = prepared.analyzer.bind((one.question.language,))
+            shown = " ".join(part.text for part in quote(one.question, one, analyzer))
+            right.append(accept is not None and accept(shown))
+    yield AskedUnits(source, group, question, units, right, accept is not None, outcome)
+
+
+class PieceReader:
+    """The log odds of each unit that it answers, before those of the others are seen."""
+
+    def __init__(self, model: Path) -> None:
+        self._tokenizer = UnigramTokenizer(PIECES)
+        self._session = ParallelSession(model)
+
+    def rate(self, question: str, units: Sequence[AnswerCandidate]) -> Array:
+        rows = []
+        for texts in ((question, *text_for_judge(one)) for one in units):
+            row = [self._tokenizer.first]
+            for text, most in zip(texts, MOST_TOKENS[ANSWER], strict=True):
+                row += [*self._tokenizer.encode(text[: most * CHARS_PER_TOKEN], most), self._tokenizer.separator]
+            rows.append(row)
+        return np.array([logits[ANSWER] for logits in self._session.run(rows)])
+
+
+class Fitted:
+    """The decision for each question that has units, fitted without its fold of groups."""
+
+    def __init__(self, asked: Sequence[AskedUnits], columns: Sequence[Array], is_fitted_to: Array) -> None:
+        counts = Counter(one.source.partition(" ")[0] for one in asked)
+        weights = [1 / counts[one.source.partition(" ")[0]] for one in asked]
+        right = [np.array(one.right) for one in asked]
+        folds = np.array([zlib.crc32(one.group.encode()) // HELD_OF % FOLDS for one in asked])
+
+        def tabulate(places: Array) -> Table:
+            chosen = [int(at) for at in places]
+            own = [[values[at] for at in chosen] for values in (columns, right, weights)]
+            return Table.of(*own, none=True)
+
+        def fit(places: Array) -> tuple[Array, Array]:
+            table = tabulate(places)
+            weights = table.fit(PULL_SUM)
+            odds, is_right = choose(table, weights)
+            of_odds, constant = logistic.fit(odds, is_right.astype(float), table.weights * len(places), 1.0)
+            return weights, np.append(of_odds, constant)
+
+        self.probability, self.right = np.zeros(len(asked)), np.zeros(len(asked), bool)
+        for fold in range(FOLDS):
+            places = np.flatnonzero(folds == fold)
+            if len(places):
+                own_weights, calibration = fit(np.flatnonzero(is_fitted_to & (folds != fold)))
+                odds, self.right[places] = choose(tabulate(places), own_weights)
+                self.probability[places] = 1 / (1 + np.exp(-odds @ calibration[:-1] - calibration[-1]))
+        self.weights, self.calibration = fit(np.flatnonzero(is_fitted_to))
+
+
+def choose(table: Table, weights: Array) -> tuple[Array, Array]:
+    """For each list the log odds of the best unit and of any, and whether the best one is right."""
+    shares = np.clip(table.shares(weights), 1e-6, 1 - 1e-6)
+    best, rows = shares[:, :-1].argmax(1), np.arange(len(shares))
+    values = np.stack([shares[rows, best], 1 - shares[:, -1]], 1)
+    return np.log(values / (1 - values)), table.right[rows, best]
+
+
+def show(name: str, outcomes: Iterable[tuple[bool, str]]) -> None:
+    """Print how many questions are answered right and wrong, and of how many without an answer none is given."""
+    counts = Counter(outcomes)
+    of, none = (sum(count for (known, _), count in counts.items() if known is asked) for asked in (True, False))
+    print(
+        f"{name:22} of {of:4} right {counts[True, 'right']:4} wrong {counts[True, 'wrong']:4}"
+        f" refused {counts[True, 'refused']:4}   of {none:4} without an answer refused {counts[False, 'refused']:4}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.judge.other_languages", description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--xquad", type=Path)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    measure(given.model, [*ask_files(), *(ask_xquad(given.xquad) if given.xquad else ())], given.out)
+
+
+def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
+    reader = PieceReader(model)
+    read = [one for one in asked if one.units]
+    columns, seconds = [], []
+    for one in read:
+        began = time.perf_counter()
+        odds = reader.rate(one.question, one.units)
+        seconds.append(time.perf_counter() - began)
+        columns.append(np.stack([odds, [unit.worth for unit in one.units]], 1))
+    kinds = {
+        "held files": [one.source.startswith("everyday") and is_held(one.group) for one in asked],
+        "files trained on": [one.source.startswith("everyday") and not is_held(one.group) for one in asked],
+        "xquad": [one.source.startswith("xquad") for one in asked],
+    }
+    trained_on = {id(one) for one, is_it in zip(asked, kinds["files trained on"], strict=True) if is_it}
+    fitted = Fitted(read, columns, np.array([id(one) not in trained_on for one in read]))
+    chances = {
+        id(one): (chance, right) for one, chance, right in zip(read, fitted.probability, fitted.right, strict=True)
+    }
+
+    def decide(one: AskedUnits, least: float) -> tuple[bool, str]:
+        chance, is_right = chances.get(id(one), (0.0, False))
+        return one.is_answerable, "refused" if chance < least else "right" if is_right else "wrong"
+
+    for kind, chosen in kinds.items():
+        own = [one for one, is_it in zip(asked, chosen, strict=True) if is_it]
+        if not own:
+            continue
+        first = [chances[id(one)][1] for one in own if one.is_answerable and id(one) in chances]
+        shown = sum(any(one.right) for one in own)
+        print(f"{kind}: an answer is among the units for {shown}, the first one is right for {sum(first)}")
+        show("  words alone", ((one.is_answerable, one.by_words) for one in own))
+        for least in THRESHOLDS:
+            show(f"  from {least:.2f}", (decide(one, least) for one in own))
+        for source in sorted({one.source for one in own}):
+            show(f"  {source} from 0.50", (decide(one, 0.5) for one in own if one.source == source))
+    print(
+        f"The model takes {np.median(seconds):.2f} s for a question, {np.quantile(seconds, 0.9):.2f} s for one of ten."
+    )
+    of_model, of_worth, none = (round(float(one), 4) for one in fitted.weights)
+    weights = {"of_model": of_model, "of_worth": of_worth, "none": none}
+    weights["calibration"] = [round(float(one), 4) for one in fitted.calibration]
+    print(weights)
+    if out:
+        out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
