@@ -169,7 +169,7 @@ class Fitted:
 
         def tabulate(places: Array) -> Table:
             chosen = [int(at) for at in places]
-            own = [[values[at] for at in chosen] for values in (columns, right, weights)]
+            own = [columns[at] for at in chosen], [right[at] for at in chosen], [weights[at] for at in chosen]
             return Table.of(*own, none=True)
 
         def fit(places: Array) -> tuple[Array, Array]:
@@ -257,8 +257,8 @@ def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
         f"The model takes {np.median(seconds):.2f} s for a question, {np.quantile(seconds, 0.9):.2f} s for one of ten."
     )
     of_model, of_worth, none = (round(float(one), 4) for one in fitted.weights)
-    weights = {"of_model": of_model, "of_worth": of_worth, "none": none}
-    weights["calibration"] = [round(float(one), 4) for one in fitted.calibration]
+    calibration = [round(float(one), 4) for one in fitted.calibration]
+    weights = {"of_model": of_model, "of_worth": of_worth, "none": none, "calibration": calibration}
     print(weights)
     if out:
         out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
