@@ -258,8 +258,9 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
 def make_judge(state: dict[str, Array]) -> Judge:
     layers = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
     judge = Judge(model.Encoder(len(state["encoder.words.weight"]), layers))
+    heads = {f"heads.{name}": value for name, value in judge.heads.state_dict().items()}  # an embedder has none
     given = {name: torch.from_numpy(np.array(value, np.float32)) for name, value in state.items()}
-    judge.load_state_dict(judge.state_dict() | given)  # an embedder has no heads
+    judge.load_state_dict(heads | given)
     return judge
 
 
