@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from training.judge import other_languages, unit_lists
 from training.judge.list_tokens import OTHER, UnitList
 from training.judge.other_languages import AskedUnits, Fitted
 
-FILE = {
+FILE: dict[str, Any] = {
     "group": "Haus",
     "name": "hausordnung.txt",
     "language": "de",
