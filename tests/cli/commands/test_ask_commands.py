@@ -262,6 +262,7 @@ def test_the_first_word_may_be_the_corpus_to_ask(lamp: Shell, words: tuple[str, 
 
 def test_a_corpus_without_a_question_is_a_usage_error(lamp: Shell) -> None:
     (lamp.folder / "my files").mkdir()
+    (lamp.folder / "my files" / "note.txt").write_text("Buy seeds.")
     done = lamp("ask", "my files")
     assert done.code == 2
     assert "The question is missing. Example: shortlist ask 'my files' " in done.err
