@@ -186,7 +186,8 @@ def _note_error(context: Context, error: Exception) -> None:
 def _check_arguments(tool: str, arguments: Mapping[str, Any], pinned: Iterable[str] = ()) -> None:
     """Reject an unknown tool and missing, empty, unknown or non-text arguments; the actions check the rest."""
     if tool not in SCHEMAS:
-        raise InputError(f"There is no tool {tool[:80]!r}, only {', '.join([*SCHEMAS, *pinned])}. Run a found tool with call.")
+        known_tools = ", ".join([*SCHEMAS, *pinned])
+        raise InputError(f"There is no tool {tool[:80]!r}, only {known_tools}. Run a found tool with call.")
     known = SCHEMAS[tool]["properties"]
     for name, value in arguments.items():
         if name not in known:

@@ -152,7 +152,9 @@ class UploadDialog {
     const left = skipped.length ? `, ${formatCount(skipped.length, "file")} skipped` : "";
     put(
       this.chosen,
-      files.length ? `${formatCount(wanted.length, "file")}, ${formatBytes(size)}${left}` : "Drop files here, or choose them.",
+      files.length
+        ? `${formatCount(wanted.length, "file")}, ${formatBytes(size)}${left}`
+        : "Drop files here, or choose them.",
     );
     if (!this.corpus && files.length) this.name.value = suggestName(files);
     this.start.disabled = !wanted.length;
