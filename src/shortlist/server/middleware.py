@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shortlist._limits import ReadLimits, file_limits, max_query_characters
 from shortlist._settings import Settings
-from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_request, is_used, to_headers
+from shortlist._telemetry import CONTEXT, REQUEST_HEADER, Span, current_ids, current_request, is_used, to_headers
 from shortlist.safety.principals import NOTES, PRINCIPAL, current_principal
 from shortlist.server.access.audit_log import AuditLog, CopiedBody
 from shortlist.server.access.identity import Identity, InvalidToken
@@ -48,6 +48,8 @@ SMALL_BODY_BYTES = 1 << 20
 ESCAPED_BYTES = 12
 LARGE_BODIES = ("/mcp", "/documents", "/files", "/files/delete", "/compare", "/eval", "/ask")  # the ends of their paths
 
+QUICK_SECONDS = 0.01  # after which it is watched whether the caller disconnects; most searches have ended by then
+
 EXTEND = "shortlist.extend"  # the key in a scope of a function that gives the request more seconds
 REQUEST_ID_FORMAT = re.compile(r"[A-Za-z0-9._:/+=-]{1,100}")
 
@@ -69,16 +71,20 @@ async def wait_while_connected(work: asyncio.Future[T]) -> T:
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    watcher = asyncio.create_task(watch())
+    watcher: asyncio.Task[None] | None = None
     try:
-        waited: set[asyncio.Future[Any]] = {work, watcher}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        if work.done():
-            return work.result()
-        watcher.result()  # raises an error if a body that no one needs is too large
-        raise Disconnected
+        await asyncio.wait((work,), timeout=QUICK_SECONDS)
+        if not work.done():
+            watcher = asyncio.create_task(watch())
+            waited: set[asyncio.Future[Any]] = {work, watcher}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                watcher.result()  # raises an error if a body that no one needs is too large
+                raise Disconnected
+        return work.result()
     finally:
-        watcher.cancel()
+        if watcher:
+            watcher.cancel()
         work.cancel()
 
 
@@ -282,7 +288,7 @@ class Watch:
         current_request.set(id)
         self._metrics.in_progress += 1
         with _trace(scope) as span:
-            scope[CONTEXT] = to_headers()
+            scope[CONTEXT] = to_headers() if span else {REQUEST_HEADER: id}
             try:
                 if self._audit and scope["path"] not in ALIVE and (problem := self._audit.find_problem()):
                     audit = None
@@ -298,13 +304,13 @@ class Watch:
                 self._metrics.in_progress -= 1
                 status = status or 499  # the caller disconnected
                 seconds = time.perf_counter() - started
-                self._record(scope, status, seconds)
+                self._record(scope, status, seconds, current_ids() if span else {"request_id": id})
                 if audit:
                     audit.record(scope, status, seconds, size, body.content if body else b"")
                 if span:
                     _describe(span, scope, status)
 
-    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, seconds: float, ids: dict[str, str]) -> None:
         route = getattr(scope.get("route"), "path", "other")
         self._metrics.count(route, scope["method"], status, seconds)
         if route in self._timed:
@@ -314,7 +320,7 @@ class Watch:
                 "method": scope["method"], "path": scope["path"], "status": status, "ms": round(1e3 * seconds, 3),
                 "client": (scope.get("client") or ("",))[0],
             }  # fmt: skip
-            log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields}))
+            log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields, "ids": ids}))
 
 
 def _trace(scope: Scope) -> contextlib.AbstractContextManager[Span | None]:

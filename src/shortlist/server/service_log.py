@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from functools import lru_cache
 from logging.handlers import MemoryHandler
 from typing import Any
 
@@ -40,7 +41,8 @@ class BatchedLines(MemoryHandler):
         super().__init__(capacity=MOST_LINES, flushLevel=logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        record.ids = current_ids()
+        if not hasattr(record, "ids"):
+            record.ids = current_ids()
         super().emit(record)
 
     def flush(self) -> None:
@@ -62,7 +64,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
-            "time": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S}.{int(record.msecs):03}Z",
+            "time": f"{_format_second(int(record.created))}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "message": record.getMessage(),
             **getattr(record, "ids", {}),
@@ -70,7 +72,15 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _to_json(line)
+
+
+_to_json = json.JSONEncoder(default=str).encode
+
+
+@lru_cache(maxsize=2)
+def _format_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def write_lines() -> None:
