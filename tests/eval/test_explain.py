@@ -4,8 +4,11 @@ import pytest
 
 import shortlist
 from shortlist import Corpus, Document
-from shortlist.eval import Case, evaluate_discovery
+from shortlist.eval import Case, evaluate_discovery, evaluate_selection
 from shortlist.eval.explain import explain
+from shortlist.index.query_scores import Request, Scores
+from shortlist.index.snapshot import Snapshot
+from shortlist.retrieval.options import SearchOptions
 from shortlist.retrieval.relevance import probability
 from tests.eval.conftest import CASES, SHOP
 
@@ -94,3 +97,22 @@ def test_an_explanation_has_the_one_number_and_what_its_log_odds_are_made_of(que
     assert ("named" in why.odds) == (query == "cancel_order")
     assert f"Its relevance is {hit.relevance:.2f}" in why.says
     assert why.to_dict()["odds"] == why.odds
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_explanations_and_evaluations_compare_all_vectors_on_request(
+    exact: bool, shop: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[Request] = []
+    score = Snapshot.score
+
+    def score_and_note(self: Snapshot, request: Request) -> dict[str, Scores]:
+        requests.append(request)
+        return score(self, request)
+
+    monkeypatch.setattr(Snapshot, "score", score_and_note)
+    explain(shop, shop.ids()[0], "refund", exact=exact)
+    evaluate_discovery(shop, CASES, exact=exact, resamples=10)
+    evaluate_selection(shop, CASES, options=SearchOptions(exact=exact), resamples=10)
+    assert len(requests) > 2 * len(CASES)
+    assert {request.exact for request in requests} == {exact}

@@ -120,6 +120,7 @@ def explain(
     k: int = 10,
     filter: Filter | None = None,
     *,
+    exact: bool = False,
     strategy: str = "adaptive",
     max_k: int | None = None,
     min_relevance: MinRelevance = "auto",
@@ -131,7 +132,7 @@ def explain(
 ) -> Steps[dict[str, Any]]:
     """Explain why a document has its rank for a query: matched words, what ranked higher, and what was cut."""
     body = _selection(query, mode, k, filter, strategy, max_k, min_relevance, rel, gap_ratio, temperature, cutoff)
-    return (yield from _read(corpus, "explain", body | {"id": id}, timeout))
+    return (yield from _read(corpus, "explain", body | {"id": id} | _exact(exact), timeout))
 
 
 def disclose(

@@ -106,7 +106,7 @@ def distractor_robustness_curve(
                 corpus.add(documents[id] for id in sorted(gold))
                 for step, size in enumerate(steps, 1):
                     corpus.add(documents[id] for id in others[len(corpus) - len(gold) : size - len(gold)])
-                    with open_reader(corpus, mode, options.filter) as reader:
+                    with open_reader(corpus, mode, options.filter, exact=options.exact) as reader:
                         for case, found in reader.run(queries, k):
                             selected = [hit.id for hit in found.choose(options).selected]
                             for name, value in _measure(case, found, k, selected).items():

@@ -175,15 +175,16 @@ def explain(
     strategy: str | Selector = STRATEGY,
     min_relevance: MinRelevance = "auto",
     *,
+    exact: bool = False,
     options: SearchOptions | None = None,
     **selection: Unpack[SelectKeywords],
 ) -> Explanation:
     """Explain the rank of a document among the k candidates of a query; the options are those of `discover`."""
     check_length(query)
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
+        options, mode=mode, k=k, filter=filter, exact=exact, strategy=strategy, min_relevance=min_relevance, **selection
     )
-    with open_reader(corpus, options.mode, options.filter) as reader:
+    with open_reader(corpus, options.mode, options.filter, exact=options.exact) as reader:
         retrieved = reader.retrieve(query, options.k)
         hits, chosen = retrieved.rank(options.k), retrieved.choose(options)
         rank = next((at for at, hit in enumerate(hits, 1) if hit.id == id), None)

@@ -58,10 +58,17 @@ class Retrieved(NamedTuple):
 class Reader:
     """Corpora, each in one state, with the passages that were read so far."""
 
-    def __init__(self, corpora: Sequence[Corpus], states: Sequence[tuple[State, Allowed | None]], mode: Mode) -> None:
+    def __init__(
+        self,
+        corpora: Sequence[Corpus],
+        states: Sequence[tuple[State, Allowed | None]],
+        mode: Mode,
+        *,
+        exact: bool = False,
+    ) -> None:
         self.corpora = corpora
         self._states = states
-        self._mode = mode
+        self._mode, self._exact = mode, exact
         self._passages = [_cache_passages(state.passages) for state, _ in states]
         self._ids = [_cache_passages(partial(_read_ids, state)) for state, _ in states]
 
@@ -69,8 +76,9 @@ class Reader:
         """What `discover` retrieves; with `ids_only`, the hits have no text."""
         several = len(self.corpora) > 1
         reads = self._ids if ids_only else self._passages
+        retrieve = partial(retrieve_from_state, query=query, mode=self._mode, k=k, exact=self._exact)
         found = [
-            retrieve_from_state(corpus, state, query, self._mode, k, mask, beside_others=several, read=read)
+            retrieve(corpus, state, mask=mask, beside_others=several, read=read)
             for corpus, (state, mask), read in zip(self.corpora, self._states, reads, strict=True)
         ]
         return Retrieved(query, self._mode, found)
@@ -113,13 +121,15 @@ def open_one(corpus: Searchable, task: str, *, needs_vectors: bool) -> Corpus:
 
 
 @contextmanager
-def open_reader(corpus: Searchable, mode: Mode, filter: Filter | None = None) -> Iterator[Reader]:
+def open_reader(
+    corpus: Searchable, mode: Mode, filter: Filter | None = None, *, exact: bool = False
+) -> Iterator[Reader]:
     """A reader of what the corpora contain now."""
     check_mode(mode)
     corpora = open_corpora(corpus, needs_vectors=mode != "lexical")
     with open_states(corpora) as states:
         check_comparable(states, mode)
-        yield Reader(corpora, [(state, allowed(state, filter)) for _, state in states], mode)
+        yield Reader(corpora, [(state, allowed(state, filter)) for _, state in states], mode, exact=exact)
 
 
 def _read_ids(state: State, positions: Positions) -> list[Passage]:

@@ -178,6 +178,7 @@ def evaluate_discovery(
     metrics: Sequence[str] | None = None,
     strategy: str | Selector = STRATEGY,
     min_relevance: MinRelevance = "auto",
+    exact: bool = False,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -192,7 +193,7 @@ def evaluate_discovery(
     options of the selection are those of `discover`; `options` are all of them in one object.
     """
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
+        options, mode=mode, k=k, filter=filter, exact=exact, strategy=strategy, min_relevance=min_relevance, **selection
     )
     mode, k = options.mode, options.k
     check_count("k", k, least=1)
@@ -200,7 +201,7 @@ def evaluate_discovery(
     measures = {name: metric(name) for name in names}
     reach = options.candidates
     depth = max([reach, *(depth_of(name) or 0 for name in names)])
-    with open_reader(corpus, mode, options.filter) as reader:
+    with open_reader(corpus, mode, options.filter, exact=options.exact) as reader:
         began = time.perf_counter()
         known = {id for one in reader.corpora for id in one.ids()}
         explainer = Explainer(reader, known)

@@ -113,6 +113,7 @@ def evaluate_selection(
     filter: Filter | None = None,
     *,
     min_relevance: MinRelevance = "auto",
+    exact: bool = False,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: int = SEED,
@@ -122,10 +123,10 @@ def evaluate_selection(
 ) -> SelectionReport:
     """Select for every case as `discover` would, and evaluate the selections; options are those of `discover`."""
     options = combine_options(
-        options, mode=mode, k=k, filter=filter, strategy=strategy, min_relevance=min_relevance, **selection
+        options, mode=mode, k=k, filter=filter, exact=exact, strategy=strategy, min_relevance=min_relevance, **selection
     )
     k, strategy = options.candidates, options.strategy
-    with open_reader(corpus, options.mode, options.filter) as reader:
+    with open_reader(corpus, options.mode, options.filter, exact=options.exact) as reader:
         choices = [
             _make_choice(case, found.rank(k), found.choose(options).selected)
             for case, found in reader.run(cases, k, progress)

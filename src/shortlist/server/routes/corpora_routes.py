@@ -279,7 +279,7 @@ def add_corpora(endpoints: Endpoints, corpora: ServedCorpora, run_search: RunSea
     @endpoints.add("POST /v1/corpora/{name:path}/explain", "Explanation", 404, 409, tag="corpora", pool="read")
     def explain_in_corpus(name: str, body: schemas.ExplainBody) -> Answer:
         """Explain why a document has its rank in what `discover` returns for the same request."""
-        return explain(corpora.corpus(name), **body.to_options("exact", "level")).to_dict()
+        return explain(corpora.corpus(name), **body.to_options("level")).to_dict()
 
     @endpoints.add("POST /v1/corpora/{name:path}/disclose", "Disclosures", 404, 409, tag="corpora", pool="read")
     def disclose_of_corpus(name: str, body: schemas.DiscloseBody) -> Answer:

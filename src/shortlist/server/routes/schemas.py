@@ -191,7 +191,7 @@ class DiscoverBody(SearchBody, ThresholdBody):
 
 
 class ExplainBody(DiscoverBody):
-    """A request of `discover`, and the id of the document whose rank is explained. `exact` and `level` are ignored."""
+    """A request of `discover`, and the id of the document whose rank is explained. `level` is ignored."""
 
     model_config = show_example(query="refund", id="refund_payment")
 
