@@ -1,9 +1,8 @@
 """The network of the judge: one encoder that reads two texts together, with a head for claims and one for answers.
 
-It needs torch and numpy alone, as a machine with an accelerator may have nothing else; `base` makes of an exported
-model, with onnx, the file that training starts from there:
-
-`python -m training.judge.network MODEL LAYERS OUT`
+It needs torch and numpy alone, as a machine with an accelerator may have nothing else.
+`python -m training.judge.network MODEL LAYERS OUT` makes of an exported model, with onnx, what training starts from
+there: OUT, an `.npz` file with its words and first layers.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def read_exported(path: Path) -> dict[str, Array]:
         if name == "words":
             scales = found["words.scale"].astype(np.float32)  # of each row, or of blocks of it
             spread = np.repeat(scales, value.shape[1] // scales.shape[1], axis=1)
-            state["encoder.words.weight"] = value.astype(np.float32) * spread
+            state[WORDS] = value.astype(np.float32) * spread
         elif name == "places":
             rows = np.zeros((model.POSITIONS, model.HIDDEN), np.float32)
             rows[: len(value)] = value
@@ -100,7 +99,7 @@ def read_exported(path: Path) -> dict[str, Array]:
 
 
 def read_base(path: Path) -> dict[str, Array]:
-    """The weights that training starts from: of an exported file, or what `base` made of one."""
+    """The weights that training starts from: of an exported file, or what `write_base` made of one."""
     return unpack(dict(np.load(path))) if path.suffix == ".npz" else read_exported(path)
 
 
