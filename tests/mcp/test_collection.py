@@ -32,3 +32,23 @@ def test_b1_agents_are_served_the_index_of_their_project_and_none_of_another(
     served = CatalogStore(Settings())
     assert AgentCorpora(ServedCorpora(served, None), all_stored=True).names() == ["catalog", "documents", two]
     served.close()
+
+
+def test_agents_are_served_the_paths_of_their_project_and_none_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, other = tmp_path / "project", tmp_path / "diary"
+    deep = other.joinpath(*["and so on"] * 20)  # too long for a name
+    (project / ".git").mkdir(parents=True)
+    for folder in (project / "docs", other, deep):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "a.md").write_text("The lamp is green.", "utf-8")
+        assert shortlist.search(str(folder), "lamp")
+    monkeypatch.chdir(project)
+    assert StoredCorpora().names() == [f"docs:{project / 'docs'}"]
+    assert StoredCorpora([f"docs:{other}"]).names() == [f"docs:{other}"]
+    (project / "docs" / "plans").mkdir()
+    monkeypatch.chdir(project / "docs" / "plans")
+    assert StoredCorpora().names() == [f"docs:{project / 'docs'}"]
+    monkeypatch.chdir(other)
+    assert StoredCorpora().names() == [f"docs:{other}"]

@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
 
 import shortlist
-from shortlist._projects import is_of_another_project
+from shortlist._projects import is_of_another_project, project_root
 from shortlist._text import count_of, did_you_mean
 from shortlist.documents import Problem
 from shortlist.errors import CorpusError, CorpusNotFound, ShortlistError, SourceError
-from shortlist.index.corpus_paths import stored_corpora
+from shortlist.index.corpus_paths import OF_A_PATH, is_path, stored_corpora
 from shortlist.index.foreign import count_kinds
 from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.safety.principals import current_principal, may_read, sees_all, show_problem
@@ -34,7 +35,15 @@ MOST_NAMED = 8
 
 
 def is_served(name: str) -> bool:
-    """Whether a stored corpus is served to agents by default: not the default index of another project."""
+    """Whether a stored corpus is served to agents by default: not what belongs to another project.
+
+    A path belongs to the projects that contain it or are in it. One that is too long for a name is not known.
+    """
+    if not name.startswith(OF_A_PATH) and is_path(name):
+        name = unquote(Path(name).name)
+    if name.startswith(OF_A_PATH):
+        path, project = Path(name.partition(":")[2]), project_root().resolve()
+        return path.is_relative_to(project) or project.is_relative_to(path)
     return name not in EXCLUDED_CORPORA and not is_of_another_project(name)
 
 
