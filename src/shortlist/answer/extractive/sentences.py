@@ -107,8 +107,9 @@ def is_abbreviation(text: str, start: int, end: int, language: str = ENGLISH) ->
     """Whether the period at the end of that part belongs to an abbreviation or, in many languages, to an ordinal."""
     if _TITLE.search(text, max(start, end - 6), end):
         return True
-    following = text[end : end + 40].split(maxsplit=1)[:1]
-    if _DAY.search(text, max(start, end - 4), end) and following and following[0].strip(",;:.)").lower() in MONTHS:
+    is_number = text[max(start, end - 2) : end - 1].isdecimal()
+    following = text[end : end + 40].split(maxsplit=1)[:1] if language != ENGLISH or is_number else []
+    if following and following[0].strip(",;:.)").lower() in MONTHS and _DAY.search(text, max(start, end - 4), end):
         return True
     found = _ABBREVIATION.search(text, max(start, end - 12), end)
     if language == ENGLISH:

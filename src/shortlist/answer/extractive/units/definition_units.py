@@ -17,6 +17,7 @@ _FIELD = re.compile(r":([A-Za-z][^:`\n]{0,60}):\s+(?=\S)")
 _COLONS = re.compile(r"(\S(?:.{0,78}?\S)?)(?:::|;;)(?:\s+(?=\S)|$)")  # AsciiDoc
 _SQL = re.compile(r"([a-z]\w* ?\([^()]*\) (?:→|->) [a-z][\w \[\],]*?)\s+(?=[A-Z])")  # with its description
 _LEADER = re.compile(r"(?P<key>[^\s.](?:.{0,80}?[^\s.])??)\s*\.{4,}\s*(?=[^\s.])")  # a row of dots
+_GAP = re.compile(r"\s\s")
 _COLUMNS = re.compile(r"(?P<key>\S(?:.{0,60}?[^\s.!?])??)(?P<gap>\s{2,})(?=\S)")
 _ONLY_OPTION = re.compile(r"--?\w[^.!?:]*$")
 
@@ -75,9 +76,9 @@ def _read_after_colons(reader: UnitReader, at: int) -> int:
 def is_column_row(reader: UnitReader, at: int) -> bool:
     """Whether a line has columns: like a line near it, or with a row of dots between them."""
     line = reader.lines[at]
-    if _LEADER.match(line.text):
+    if "...." in line.text and _LEADER.match(line.text):
         return True
-    row = _COLUMNS.match(line.text)
+    row = _COLUMNS.match(line.text) if _GAP.search(line.text) else None
     if not row or OPTION.match(line.text):
         return False
     for near in (at - 1, at + 1, at - 2, at + 2):

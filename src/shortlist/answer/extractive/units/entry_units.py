@@ -9,10 +9,12 @@ from shortlist.answer.extractive.units.unit_reader import QUESTION_MARKS, UnitRe
 from shortlist.index.text.lines import Line
 
 LONGEST_ENTRY = 160  # characters of a line that is one unit; a longer one is split into sentences
+_LONGEST_STAMP = 20  # characters in which a number begins
 _LEAST_SPOKEN = 3  # lines of a paragraph with names of speakers
 
 _MONTH = r"(?:Jan|Feb|M[aä]r|Mrz|A[pv]r|Ma[iyj]|Ju[nl]|Aug|Sep|O[ck]t|Nov|De[cz])[^\W\d_]*\b"
 _DATE = rf"(?:\d{{4}}-\d\d?-\d\d?|\d{{1,2}}[./-]\d{{1,2}}(?:[./-](?:\d{{2,4}})?)?|\d{{1,2}}\.? {_MONTH})"
+_DIGIT = re.compile(r"\d")
 _STAMP = re.compile(
     rf"[\[(*]*(?:[A-Z][^\W\d_]{{1,9}}[.,]? )?(?:{_DATE}|\d{{1,2}}:\d\d|\d{{1,2}}h\d\d)[^\w\n].*[^\W\d_]{{2}}"
 )
@@ -36,9 +38,9 @@ def read_entry(reader: UnitReader, at: int) -> int:
 def begins_entry(reader: UnitReader, at: int) -> bool:
     """Whether a line is one of several that begin with a time or a date, or of several that people say by turns."""
     line = reader.lines[at]
-    if _STAMP.match(line.text):
+    if _DIGIT.search(line.text, 0, _LONGEST_STAMP) and _STAMP.match(line.text):
         return any(_is_alike(line, reader.line(near)) for near in (at - 1, at + 1, at - 2, at + 2))
-    if not _SPEAKER.match(line.text):
+    if ": " not in line.text or not _SPEAKER.match(line.text):
         return False
     begin = at
     while begin and reader.lines[begin - 1].text:
