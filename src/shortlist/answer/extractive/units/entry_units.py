@@ -27,7 +27,7 @@ def read_entry(reader: UnitReader, at: int) -> int:
         return 0
     line = reader.lines[at]
     spans = [(line.start, line.end)]
-    if len(line.text) > LONGEST_ENTRY or line.text.endswith(QUESTION_MARKS):
+    if len(line.text) > LONGEST_ENTRY or any(mark in line.text for mark in QUESTION_MARKS):
         spans = reader.split_sentences(line.start, line.end)
     for start, stop in spans:
         is_question = reader.text[start:stop].endswith(QUESTION_MARKS)
