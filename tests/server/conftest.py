@@ -97,10 +97,15 @@ class Service:
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )
-        self._reader = threading.Thread(target=self._read)
+        self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = str(self.wait_for(lambda line: "Serving on" in line["message"])["message"]).split()[-1].rstrip(".")
-        self.wait_for(lambda line: "startup complete" in line["message"])
+        try:
+            serving = self.wait_for(lambda line: "Serving on" in line["message"])
+            self.wait_for(lambda line: "startup complete" in line["message"])
+        except BaseException:
+            self.process.kill()
+            raise
+        self.url = str(serving["message"]).split()[-1].rstrip(".")
         self.http = httpx2.Client(base_url=self.url, timeout=30, trust_env=False)
 
     def _read(self) -> None:
