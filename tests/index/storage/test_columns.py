@@ -28,8 +28,9 @@ VALUES = SCALARS | mappings(SCALARS | mappings(SCALARS))
 ROWS = st.lists(st.tuples(mappings(VALUES).map(json.dumps), st.sampled_from("kl"), st.sampled_from("st")), max_size=5)
 
 
-def values_of(found: Columns, key: str) -> list[str] | None:
+def values_of(found: Columns | None, key: str) -> list[str] | None:
     """The value of each passage as JSON, which tells True from 1."""
+    assert found is not None
     column = found.find(key)
     return None if column is None else [show(column.values[code]) for code in column.codes.tolist()]
 
@@ -71,6 +72,7 @@ def test_a_key_with_too_many_values_is_left_to_the_rows(monkeypatch: pytest.Monk
     few, many = ([(json.dumps({"n": number % count}), "k", "s") for number in range(6)] for count in (2, 3))
     assert values_of(Columns.of(few), "n") == ["0", "1"] * 3
     left_out = Columns.of(many)
+    assert left_out is not None
     assert left_out.find("n") is None
     assert left_out.find("n.m") is None
     assert values_of(left_out, "kind") == ['"k"'] * 6
@@ -82,8 +84,8 @@ def test_a_key_with_too_many_values_is_left_to_the_rows(monkeypatch: pytest.Monk
 def test_large_values_are_left_to_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "ROOM", 10)
     rows = [(json.dumps({"text": "x" * length}), "k", "s") for length in (7, 8 + 6)]
-    assert Columns.of(rows[:1]).find("text") is not None  # ["xxxxxxx"] has 11 bytes of 18
-    assert Columns.of(rows).find("text") is None  # and 29 of 26 with the other
+    assert values_of(Columns.of(rows[:1]), "text") is not None  # ["xxxxxxx"] has 11 bytes of 18
+    assert values_of(Columns.of(rows), "text") is None  # and 29 of 26 with the other
 
 
 def test_columns_are_not_merged_with_a_segment_that_has_none() -> None:
@@ -92,4 +94,17 @@ def test_columns_are_not_merged_with_a_segment_that_has_none() -> None:
 
 def test_what_every_document_has_is_known() -> None:
     found = Columns.of([("{}", "k", "s")])
-    assert [found.find(key) is None for key in BUILT_IN] == [True, True, False, False]  # id and title are in the rows
+    assert [values_of(found, key) is None for key in BUILT_IN] == [
+        True,
+        True,
+        False,
+        False,
+    ]  # id and title are in the rows
+
+
+def test_a_segment_with_too_many_keys_has_no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST_KEYS", 3)  # kind, source and one more
+    one, other = (Columns.of([(json.dumps({key: 1}), "k", "s")]) for key in "ab")
+    assert Columns.of([('{"a": 1, "b": 1}', "k", "s")]) is None
+    assert Columns.merge([(one, None), (one, None)]) is not None
+    assert Columns.merge([(one, None), (other, None)]) is None

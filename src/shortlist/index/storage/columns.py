@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_VALUES = (1 << 16) - 1
 ROOM, ROOM_FOR_EACH = 64 << 10, 8
 
+# In a segment with more keys, a column of each would take too much space, so it has none.
+MOST_KEYS = 100
+
 NOT_STORED = ("id", "title")  # of documents, which have as many values as there are documents
 
 
@@ -55,13 +58,15 @@ class Columns:
         freeze(self.codes, self.values)
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[str, str, str]]) -> Columns:
-        """The columns of passages with this metadata, kind and source."""
+    def of(cls, rows: Sequence[tuple[str, str, str]]) -> Columns | None:
+        """The columns of passages with this metadata, kind and source; None if there are too many keys."""
         places: dict[tuple[str, str, str], int] = {}
         codes = np.array([places.setdefault(row, len(places)) for row in rows], dtype=np.int64)
         parse = lru_cache(10_000)(parse_metadata)  # many documents have the same metadata
         records = [{"kind": kind, "source": source, **parse(metadata)} for metadata, kind, source in places]
         keys = {key for record in records for key in record}
+        if len(keys) > MOST_KEYS:
+            return None
         return _pack({key: Column(codes, [one.get(key, MISSING) for one in records]) for key in sorted(keys)})
 
     def find(self, key: str) -> Column | None:
@@ -120,12 +125,14 @@ class Columns:
 
     @classmethod
     def merge(cls, parts: Sequence[tuple[Columns | None, Mask | None]]) -> Columns | None:
-        """The columns of consecutive segments, without deleted passages; None if one has none or they are damaged."""
+        """The columns of consecutive segments, without deleted passages; None if one has none or is damaged."""
         known = [(columns, dead) for columns, dead in parts if columns is not None]
         if len(known) < len(parts):
             return None
         try:
             keys = sorted({key for columns, _ in known for key in columns._values})
+            if len(keys) > MOST_KEYS:
+                return None
             return _pack({key: _join([(columns._column(key), dead) for columns, dead in known]) for key in keys})
         except sqlite3.DatabaseError:
             return None
