@@ -5,7 +5,7 @@ that `ask` looks at for questions about everyday files (`everyday.jsonl.xz`); on
 trained on are fitted to. `--xquad` is a folder in BEIR layout for each language: each question is asked of the half of
 the articles that has its paragraph and of the other one. The decision is a sum of the log odds that the model gives a
 unit and of its worth by words, with a score for *none*, then calibrated; figures are of questions that were left out of
-the fit. First come those of words alone. `--out` gets the weights.
+the fit. First come those of `ask` as it is. `--out` gets the weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bench import answers, beir, logistic
 from shortlist import CorpusSource, Document
 from shortlist.answer.ask import prepare_question
 from shortlist.answer.extractive.candidates import AnswerCandidate, text_for_judge
-from shortlist.answer.extractive.extract import extract, quote, rank_sentences
+from shortlist.answer.extractive.extract import quote, rank_sentences
 from shortlist.answer.extractive.unit_choice import DESCRIBED
 from shortlist.answer.judge import ANSWER, MOST_TOKENS
 from shortlist.index.corpus import Corpus
@@ -54,7 +54,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class AskedUnits:
-    """A question, the units that may answer it, which do, and the outcome that words alone give."""
+    """A question, the units that may answer it, which do, and the outcome of `ask`."""
 
     source: str
     group: str
@@ -62,7 +62,7 @@ class AskedUnits:
     units: list[AnswerCandidate]
     right: list[bool]
     is_answerable: bool
-    by_words: str
+    outcome: str
 
 
 def is_held(group: str) -> bool:
@@ -127,13 +127,11 @@ def _ask(corpus: Corpus, question: str, source: str, group: str, accept: Answers
     evidence = [item for item in prepared.evidence.items if not item.warning]
     units: list[AnswerCandidate] = []
     right: list[bool] = []
-    outcome = "refused"
+    answer = shortlist.ask(corpus, question)
+    is_right = accept is not None and accept(answers.plain_text(answer))
+    outcome = "refused" if answer.refused else "right" if is_right else "wrong"
     if prepared.readings and evidence:
         units = rank_sentences(prepared.readings[0], evidence, prepared.analyzer)[:DESCRIBED]
-        found = extract(prepared.readings[0], evidence, prepared.analyzer)
-        if found.sentences:
-            is_right = accept is not None and accept(" ".join(one.text for one in found.sentences))
-            outcome = "right" if is_right else "wrong"
         for one in units:
             analyzer = prepared.analyzer.bind((one.question.language,))
             shown = " ".join(part.text for part in quote(one.question, one, analyzer))
@@ -248,7 +246,7 @@ def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
         first = [chances[id(one)][1] for one in own if one.is_answerable and id(one) in chances]
         shown = sum(any(one.right) for one in own)
         print(f"{kind}: an answer is among the units for {shown}, the first one is right for {sum(first)}")
-        show("  words alone", ((one.is_answerable, one.by_words) for one in own))
+        show("  ask today", ((one.is_answerable, one.outcome) for one in own))
         for least in THRESHOLDS:
             show(f"  from {least:.2f}", (decide(one, least) for one in own))
         for source in sorted({one.source for one in own}):

@@ -36,7 +36,7 @@ def test_a_question_about_a_file_has_the_unit_that_was_quoted(everyday: None) ->
     assert [unit.unit.text for unit, is_right in zip(answered.units, answered.right, strict=True) if is_right] == [
         FILE["q"][0][1]
     ]
-    assert answered.by_words == "right"
+    assert answered.outcome == "right"
     assert not unanswered.is_answerable
     assert not any(unanswered.right)
 
