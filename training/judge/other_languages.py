@@ -19,7 +19,7 @@ import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -211,8 +211,11 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--xquad", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--units", type=int, default=DESCRIBED, help="Units of a question that the model reads.")
     given = parser.parse_args()
-    measure(given.model, [*ask_files(), *(ask_xquad(given.xquad) if given.xquad else ())], given.out)
+    asked = [*ask_files(), *(ask_xquad(given.xquad) if given.xquad else ())]
+    read = [replace(one, units=one.units[: given.units], right=one.right[: given.units]) for one in asked]
+    measure(given.model, read, given.out)
 
 
 def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
