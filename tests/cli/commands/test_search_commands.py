@@ -29,7 +29,7 @@ def test_no_match_is_a_document_too(shop: Shell) -> None:
     assert (done.code, done.json["abstained"], done.json["results"]) == (3, True, [])
     empty = shop("search", "shop", "refund", "--filter", "access=none")
     assert (empty.out, empty.code) == ("No match.\n", 3)
-    assert "the best is refund_payment, which has access, category, " in empty.err
+    assert "the best is refund_payment, which has category, access, server, parameters." in empty.err
     assert shop("search", "shop", "refund", "--filter", "access=none", "--quiet").out == ""
 
 

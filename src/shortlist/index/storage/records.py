@@ -124,7 +124,7 @@ def _to_plain(value: Any) -> Any:
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_to_plain)
-# What `encode` makes anew for each value, which takes longer than its use.
+# What `encode` makes again for each value, which takes longer than its use.
 _encode = c_make_encoder and c_make_encoder(
     None, _to_plain, encode_basestring, None, _encoder.key_separator, _encoder.item_separator, False, False, False
 )
