@@ -29,9 +29,11 @@ def add_comment(reader: UnitReader, lines: Sequence[Line]) -> None:
             begin = at
 
 
-def join_comment(lines: Sequence[Line]) -> str:
-    """The text of a comment on one line."""
-    return show(" ".join(_strip_marks(line).text for line in lines))
+def add_below_comment(reader: UnitReader, kind: str, comment: Sequence[Line], line: Line, text: str, key: str) -> None:
+    """Add a line, as this text, with the comment above it, if there is one, on a line of its own."""
+    above = show(" ".join(_strip_marks(one).text for one in comment))
+    whole = f"{above}\n{text}" if comment else line.text
+    reader.add(kind, comment[0].start if comment else line.start, line.end, text=whole, key=key)
 
 
 def _strip_marks(line: Line) -> Line:

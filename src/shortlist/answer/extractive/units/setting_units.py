@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from shortlist.answer.extractive.units.comment_units import add_comment, join_comment
+from shortlist.answer.extractive.units.comment_units import add_below_comment, add_comment
 from shortlist.answer.extractive.units.unit_reader import FENCE, UnitReader
 from shortlist.index.text.lines import Line
 
@@ -84,9 +84,7 @@ def _add_settings(reader: UnitReader, at: int, end: int) -> None:
                 add_comment(reader, comment)
                 reader.add("label", line.start, line.end)
             else:
-                text = f"{join_comment(comment)}\n{line.text}" if comment else line.text
-                start = comment[0].start if comment else line.start
-                reader.add("definition", start, line.end, text=text, key=setting["key"])
+                add_below_comment(reader, "definition", comment, line, line.text, setting["key"])
             if is_parent or line.text.startswith("- "):  # the first key of an entry names the others
                 reader.push_heading(_SECTION_LEVEL + 1 + line.indent, setting["value"] or setting["key"])
             comment = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from shortlist.answer.extractive.units.comment_units import add_comment, join_comment
+from shortlist.answer.extractive.units.comment_units import add_below_comment, add_comment
 from shortlist.answer.extractive.units.unit_reader import UnitReader, show
 from shortlist.index.text.lines import Line
 from shortlist.index.text.source_code import GRAMMARS
@@ -54,7 +54,7 @@ def read_source(reader: UnitReader, at: int) -> int:
             if kind == "code":
                 code.append(line)
             else:
-                _add_statement(reader, kind, key, comment, line)
+                add_below_comment(reader, kind, comment, line, show(line.text), key)
                 comment = []
             if _OPENS.search(line.text):
                 reader.push_heading(_LEVEL + 1 + line.indent, line.text[:-1].rstrip(" =(:"))
@@ -88,11 +88,6 @@ def _read_statement(line: Line, suffix: str) -> tuple[str, str]:
         return "item" if has_comment else "code", ""
     is_declared = bool(named["type"]) or named["key"].isupper() or named["key"][0] in "\"'" or not line.indent
     return ("definition", named["key"].strip("\"'")) if is_declared or has_comment else ("code", "")
-
-
-def _add_statement(reader: UnitReader, kind: str, key: str, comment: Sequence[Line], line: Line) -> None:
-    text = f"{join_comment(comment)}\n{show(line.text)}" if comment else line.text
-    reader.add(kind, comment[0].start if comment else line.start, line.end, text=text, key=key)
 
 
 def _add_paragraphs(reader: UnitReader, lines: Sequence[Line]) -> None:
