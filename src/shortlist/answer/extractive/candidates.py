@@ -259,8 +259,8 @@ def _read_cells(question: Question, row: Unit, analyzer: Analyzer) -> _Row:
     if len(asked) > 1:
         asked = [at for at in asked if not headers[at].isdisjoint(question.asked)]
     if len(asked) == 1:
-        named_cell = " ".join(filter(None, (*row.headers[asked[0] : asked[0] + 1], row.cells[asked[0]])))
-        return _Row(f"{row.cells[key]}: {named_cell}", shares[key], ASKED_CELL)
+        header = row.headers[asked[0]] if row.headers else ""
+        return _Row(f"{row.cells[key]}: {f'{header} {row.cells[asked[0]]}'.lstrip()}", shares[key], ASKED_CELL)
     is_asked_for = coverage(question, cells[key] | named) >= LEAST_IN_ROW
     return _Row(_show_cells(row), shares[key] if is_asked_for else 0.0)
 
