@@ -42,7 +42,7 @@ from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
 from training.judge.reader import FOLDS, PULL_SUM, Array, Table
 
-EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")
+EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
 HELD_OF = 2  # one group of files in other languages of so many is held
 QUOTED, WITHIN = 0.9, 0.75  # of the words of a quote are in what answers it, or of what answers in the quote
 ASKED_OF_XQUAD = 40  # questions of a language
@@ -79,19 +79,25 @@ def _share(text: str, other: str) -> float:
     return (words & others).total() / max(1, words.total())
 
 
-def ask_files() -> Iterator[AskedUnits]:
-    """The questions about everyday files in other languages, asked of the files of their group."""
+def read_groups(*, is_english: bool) -> Iterator[tuple[str, list[dict[str, Any]], Path]]:
+    """Each group of everyday files in English or in other languages: its name, rows, and a folder with the files."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
         for row in map(json.loads, file):
-            if row["language"] != ENGLISH:
+            if (row["language"] == ENGLISH) == is_english:
                 groups[row["group"]].append(row)
-    for group, files in groups.items():
+    for group, rows in groups.items():
         with tempfile.TemporaryDirectory() as folder:
-            for row in files:
+            for row in rows:
                 (Path(folder) / row["name"]).write_text(row["text"], "utf-8")
-            corpus = shortlist.build(CorpusSource.from_files(Path(folder)), in_memory=True)
-        for row in files:
+            yield group, rows, Path(folder)
+
+
+def ask_files() -> Iterator[AskedUnits]:
+    """The questions about everyday files in other languages, asked of the files of their group."""
+    for group, rows, folder in read_groups(is_english=False):
+        corpus = shortlist.build(CorpusSource.from_files(folder), in_memory=True)
+        for row in rows:
             for question, quoted in row["q"]:
                 yield from _ask(corpus, question, f"everyday {row['language']}", group, _accept_quote(quoted))
             for question in row["none"]:

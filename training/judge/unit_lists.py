@@ -20,7 +20,6 @@ import lzma
 import math
 import random
 import re
-import tempfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +27,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +42,6 @@ from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights
 from shortlist.answer.judge import ANSWER, CLAIM
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
-from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
 from shortlist.results import Evidence
 from training.judge import data, documentation, other_languages, reader
@@ -64,7 +61,6 @@ WORKERS = 2
 HELD_FOLD = 0  # of selqa_dev
 ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
 ASKED_OTHER = Path(__file__).with_name("asked_other.jsonl.xz")  # {language, english, question}
-EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
 HELD_OF = 8  # one package or group of files of so many is held
 QUOTED = 0.9  # of the words of a quote are in a unit that answers
 WRITTEN = "documentation"  # the source of the questions that people wrote
@@ -174,18 +170,10 @@ def ask_files() -> list[UnitList]:
 
     A question is left out if its answer is a row of which the product reads one cell: that may be the wrong one.
     """
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    with lzma.open(EVERYDAY, "rt", encoding="utf-8") as file:
-        for row in map(json.loads, file):
-            if row["language"] == ENGLISH:  # the only one that the model reads
-                groups[row["group"]].append(row)
     rng = random.Random(0)
     lists: list[UnitList] = []
-    for group, files in groups.items():
-        with tempfile.TemporaryDirectory() as folder:
-            for row in files:
-                (Path(folder) / row["name"]).write_text(row["text"], "utf-8")
-            corpus = Passages([Path(folder)])
+    for group, files, folder in other_languages.read_groups(is_english=True):  # the only language that the model reads
+        corpus = Passages([folder])
         made: list[UnitList | None] = []
         for row in files:
             for question, quote in [*row["q"], *((question, "") for question in row["none"])]:

@@ -67,7 +67,7 @@ def test_a_translated_question_gets_the_lists_of_the_english_one(
 
 def test_all_translated_questions_are_of_questions_by_people() -> None:
     english = set()
-    for path in (unit_lists.ASKED, unit_lists.EVERYDAY):
+    for path in (unit_lists.ASKED, other_languages.EVERYDAY):
         with lzma.open(path, "rt", encoding="utf-8") as file:
             english |= {one for row in map(json.loads, file) for one in [*(q for q, _ in row["q"]), *row["none"]]}
     with lzma.open(unit_lists.ASKED_OTHER, "rt", encoding="utf-8") as file:
