@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 import pytest
@@ -30,7 +30,7 @@ from mcp_types import (
     TextContent,
 )
 
-from shortlist.mcp_client.project_trust import trust
+from tests.client.conftest import serve
 from tests.mcp.conftest import (
     HEADERS,
     UPSTREAM,
@@ -44,24 +44,12 @@ from tests.mcp.conftest import (
     with_agent,
 )
 from tests.mcp.test_agent_server import over_stdio
-from tests.server.conftest import Service
 
-T = TypeVar("T")
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 PROMPTS = [{"name": "greet", "description": "Greets a person.", "arguments": [{"name": "who", "required": True}]}]
 RESOURCES = [{"uri": "note://1", "name": "first"}]
 TEMPLATES = [{"uriTemplate": "note://{n}/page", "name": "page"}]
 OFFERS = {"prompts": PROMPTS, "resources": RESOURCES, "resourceTemplates": TEMPLATES}
-
-
-def talk_over_stdio(servers: Servers, use: Callable[[Agent], Awaitable[T]], **options: Any) -> T:
-    """The result of a conversation with our server as a process."""
-
-    async def main() -> T:
-        async with asyncio.timeout(2 * WAIT_SECONDS), Client(over_stdio(servers.config), **options) as client:
-            return await use(Agent(client))
-
-    return asyncio.run(main())
 
 
 def count_offers() -> int:
@@ -90,57 +78,46 @@ class Person:
 
 
 @ERAS
-def test_progress_is_passed_on_if_the_client_wants_it(servers: Servers, mode: str) -> None:
-    servers.add("one", tool("steps"))
+def test_over_stdio_progress_is_passed_on_questions_are_answered_and_a_call_can_be_canceled(
+    servers: Servers, tmp_path: Path, mode: str
+) -> None:
+    one = servers.add("one", *map(tool, ("steps", "ask", "ask_url", "sample", "client", "wait")), WEATHER)
+    person = Person()
     seen: list[tuple[float, float | None, str | None]] = []
+    started = asyncio.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total, message))
+
+    async def note_start(progress: float, total: float | None, message: str | None) -> None:
+        started.set()
 
     async def talk(agent: Agent) -> None:
         result = await agent.client.call_tool("call", {"tool": "one/steps"}, progress_callback=note)
         assert text_of(result) == "steps were reported"
         await until(lambda: len(seen) == 3)
         assert await agent.call("one/steps") == "steps were not wanted"
-
-    talk_over_stdio(servers, talk, mode=mode)
-    assert sorted(seen) == [(step, 3, f"step {step}") for step in (1, 2, 3)]
-
-
-@ERAS
-def test_a_canceled_call_is_canceled_at_the_server(servers: Servers, tmp_path: Path, mode: str) -> None:
-    one = servers.add("one", tool("wait"), WEATHER)
-    started = asyncio.Event()
-
-    async def note(progress: float, total: float | None, message: str | None) -> None:
-        started.set()
-
-    async def talk(agent: Agent) -> None:
-        call = asyncio.create_task(agent.client.call_tool("call", {"tool": "one/wait"}, progress_callback=note))
-        await started.wait()
-        call.cancel()
-        await until((tmp_path / "one.canceled").exists)
-        assert await agent.call("one/get_forecast", city="Ghent")
-
-    talk_over_stdio(servers, talk, mode=mode)
-    assert (tmp_path / "one.canceled").read_text() == "True\n"
-    assert len(one.starts) == 1
-
-
-@ERAS
-def test_questions_of_a_server_reach_the_client_and_its_answers_the_server(servers: Servers, mode: str) -> None:
-    servers.add("one", tool("ask"), tool("ask_url"), tool("sample"), tool("client"))
-    person = Person()
-
-    async def talk(agent: Agent) -> None:
         assert json.loads(await agent.call("one/ask")) == {"action": "accept", "content": {"shelf": "left"}}
         assert json.loads(await agent.call("one/ask_url")) == {"action": "accept"}
         assert json.loads(await agent.call("one/sample"))["content"] == {"type": "text", "text": "red"}
         can = json.loads(await agent.call("one/client"))["capabilities"]
         assert can == {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {"listChanged": True}}
+        call = asyncio.create_task(agent.client.call_tool("call", {"tool": "one/wait"}, progress_callback=note_start))
+        await started.wait()
+        call.cancel()
+        await until((tmp_path / "one.canceled").exists)
+        assert await agent.call("one/get_forecast", city="Ghent")
 
-    talk_over_stdio(servers, talk, mode=mode, **person.options)
+    async def main() -> None:
+        options: dict[str, Any] = {"mode": mode, **person.options}
+        async with asyncio.timeout(2 * WAIT_SECONDS), Client(over_stdio(servers.config), **options) as client:
+            await talk(Agent(client))
+
+    asyncio.run(main())
+    assert sorted(seen) == [(step, 3, f"step {step}") for step in (1, 2, 3)]
     assert person.heard == ["one: Which shelf?", "one: Sign in.", "Name a color."]
+    assert (tmp_path / "one.canceled").read_text() == "True\n"
+    assert len(one.starts) == 1
 
 
 @ERAS
@@ -210,18 +187,9 @@ def test_log_messages_are_passed_on_with_the_name_of_the_server_and_without_secr
 
 @pytest.fixture
 def url(servers: Servers, tmp_path: Path) -> Iterator[Callable[[], str]]:
-    """Starts our service, whose address is returned."""
-    started: list[Service] = []
-
-    def start() -> str:
-        (tmp_path / "settings.yaml").write_text("mcp:\n  config: [servers.json]\n")
-        trust(servers.config, servers.config.read_bytes())
-        started.append(Service(tmp_path))
-        return f"{started[-1].url}/mcp"
-
-    yield start
-    for one in started:
-        assert one.end()[0] == 0
+    """Starts our service in this process, and returns its address."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(serve(tmp_path, mcp__config=(str(servers.config),))) + "/mcp"
 
 
 @asynccontextmanager
