@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -136,27 +137,27 @@ def fetch(url: str) -> Any:
 def test_a11_bodies_and_headers_have_a_time_limit(start: Start, catalog: Path) -> None:
     (catalog.parent.parent / "settings.yaml").write_text("limits: {request_seconds: 1}\n")
     service = start("--documents", str(catalog))
-    port = int(service.url.rsplit(":", 1)[1])
-    for path in ("/retrieve", "/documents"):
-        with socket.create_connection(("127.0.0.1", port), 60) as half:
-            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            half.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
-            assert half.recv(10_000).startswith(b"HTTP/1.1 408 ")
+    address = "127.0.0.1", int(service.url.rsplit(":", 1)[1])
     whole = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    for begun in (b"", b"GET /health HTTP/1.1\r\nHost: loc"):
-        with socket.create_connection(("127.0.0.1", port), 60) as idle:
-            idle.sendall(begun)
-            assert idle.recv(10_000) == b""
-    with socket.create_connection(("127.0.0.1", port), 60) as slow:  # a whole request, then a part of the next one
-        slow.sendall(whole)
+    with ExitStack() as stack:
+
+        def send(data: bytes) -> socket.socket:
+            connection = stack.enter_context(socket.create_connection(address, 60))
+            connection.sendall(data)
+            return connection
+
+        more = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        halves = [send(b"POST %b HTTP/1.1\r\n" % path + more) for path in (b"/retrieve", b"/documents")]
+        idle = [send(b""), send(b"GET /health HTTP/1.1\r\nHost: loc")]
+        trickling = send(whole[:-4] + b"\r\nX-Slow: ")  # headers that never end
+        slow = send(whole)  # a whole request, then a part of the next one
         answer = b""
         while not answer.endswith(b'{"status":"ok"}'):
             answer += slow.recv(10_000)
         slow.sendall(whole[:10])
-        assert slow.recv(10_000) == b""
-    with socket.create_connection(("127.0.0.1", port), 60) as trickling:  # headers that never end
-        trickling.sendall(whole[:-4] + b"\r\nX-Slow: ")
         until(lambda: is_closed_after(trickling, b"x"))
+        assert [half.recv(10_000)[:13] for half in halves] == 2 * [b"HTTP/1.1 408 "]
+        assert [connection.recv(10_000) for connection in (*idle, slow)] == 3 * [b""]
     assert service.http.get("/health").status_code == 200
 
 
