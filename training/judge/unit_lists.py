@@ -46,6 +46,7 @@ from shortlist.library.opening import open_corpora
 from shortlist.results import Evidence
 from training.judge import data, documentation, other_languages, reader
 from training.judge.list_tokens import OTHER, Row, UnitList, write_texts
+from training.judge.other_languages import quotes
 from training.judge.unit_questions import Made, ask_units
 
 QUESTIONS, HELD_QUESTIONS = 100_000, 1_500
@@ -62,7 +63,6 @@ HELD_FOLD = 0  # of selqa_dev
 ASKED = Path(__file__).with_name("asked.jsonl.xz")  # questions that people wrote about units of DOCS, as checksums
 ASKED_OTHER = Path(__file__).with_name("asked_other.jsonl.xz")  # {language, english, question}
 HELD_OF = 8  # one package or group of files of so many is held
-QUOTED = 0.9  # of the words of a quote are in a unit that answers
 WRITTEN = "documentation"  # the source of the questions that people wrote
 
 _TOPIC = re.compile(r"([\w.+:-]+)\(\d\w*\)")
@@ -177,12 +177,11 @@ def ask_files() -> list[UnitList]:
         made: list[UnitList | None] = []
         for row in files:
             for question, quote in [*row["q"], *((question, "") for question in row["none"])]:
-                wanted = set(_WORD.findall(quote.lower()))
-                own = [at for at, item in enumerate(corpus.items) if wanted and _quotes(item.text, wanted)]
+                own = [at for at, item in enumerate(corpus.items) if quote and quotes(item.text, quote)]
                 ranked = corpus.rank(question, [corpus.items[at] for at in corpus.find(question, *own[:1])])
-                right = [one for one in ranked if wanted and _quotes(one.unit.text, wanted)]
-                texts = [one.unit.text for one in right] if all(_quotes(one.text, wanted) for one in right) else []
-                made += _lists_of(question, ranked, texts, "everyday", rng, is_answered=bool(wanted))
+                right = [one for one in ranked if quote and quotes(one.unit.text, quote)]
+                texts = [one.unit.text for one in right] if all(quotes(one.text, quote) for one in right) else []
+                made += _lists_of(question, ranked, texts, "everyday", rng, is_answered=bool(quote))
         lists += [one._replace(is_held=_checksum(group) % HELD_OF == 0) for one in made if one]
     return lists
 
@@ -197,10 +196,6 @@ def ask_files_in_other_languages() -> list[UnitList]:
         held = other_languages.is_held(one.group)
         lists += [own._replace(is_held=held) for own in made if own]
     return lists
-
-
-def _quotes(text: str, wanted: set[str]) -> bool:
-    return len(wanted.intersection(_WORD.findall(text.lower()))) >= QUOTED * len(wanted)
 
 
 def _lists_of(
