@@ -10,8 +10,8 @@ from shortlist import REFUSAL
 from shortlist.answer.agent import MAX_STEPS, TOOLS
 from shortlist.answer.claims.assessment import AGAINST_RULES, SUPPORTED_FROM
 from shortlist.answer.evidence import K
-from shortlist.answer.extractive.extract import ANSWER_FROM, READ_FROM, WEIGHTS
-from shortlist.answer.extractive.unit_choice import READ
+from shortlist.answer.extractive.extract import ANSWER_FROM, WEIGHTS
+from shortlist.answer.extractive.unit_choice import READ, READ_FROM
 from shortlist.answer.memory import WINDOW_TURNS
 from shortlist.retrieval.agent_actions import MOST_NEIGHBORS
 from shortlist.retrieval.relevance import EVIDENCE_THRESHOLD

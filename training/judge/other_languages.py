@@ -19,7 +19,7 @@ import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +31,13 @@ from shortlist import CorpusSource, Document
 from shortlist.answer.ask import prepare_question
 from shortlist.answer.extractive.candidates import AnswerCandidate, text_for_judge
 from shortlist.answer.extractive.extract import quote, rank_sentences
-from shortlist.answer.extractive.unit_choice import DESCRIBED
-from shortlist.answer.judge import ANSWER, MOST_TOKENS
+from shortlist.answer.extractive.unit_choice import DESCRIBED, ChoiceWeights, log_odds
+from shortlist.answer.judge import Judge
 from shortlist.index.corpus import Corpus
-from shortlist.index.embedders.models import CHARS_PER_TOKEN
-from shortlist.index.embedders.parallel_session import ParallelSession
-from shortlist.index.embedders.tokenization import UnigramTokenizer
-from shortlist.index.embedders.tools_model import PIECES
+from shortlist.index.embedders.tools_model import load_tokenizer
 from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
-from training.judge.reader import FOLDS, PULL_SUM, Array, Table
+from training.judge.reader import FOLDS, PULL_SUM, Array, Table, choose
 
 EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
 HELD_OF = 2  # one group of files in other languages of so many is held
@@ -145,23 +142,6 @@ def _ask(corpus: Corpus, question: str, source: str, group: str, accept: Answers
     yield AskedUnits(source, group, question, units, right, accept is not None, outcome)
 
 
-class PieceReader:
-    """The log odds of each unit that it answers, before those of the others are seen."""
-
-    def __init__(self, model: Path) -> None:
-        self._tokenizer = UnigramTokenizer(PIECES)
-        self._session = ParallelSession(model)
-
-    def rate(self, question: str, units: Sequence[AnswerCandidate]) -> Array:
-        rows = []
-        for texts in ((question, *text_for_judge(one)) for one in units):
-            row = [self._tokenizer.first]
-            for text, most in zip(texts, MOST_TOKENS[ANSWER], strict=True):
-                row += [*self._tokenizer.encode(text[: most * CHARS_PER_TOKEN], most), self._tokenizer.separator]
-            rows.append(row)
-        return np.array([logits[ANSWER] for logits in self._session.run(rows)])
-
-
 class Fitted:
     """The decision for each question that has units, fitted without its fold of groups."""
 
@@ -176,29 +156,24 @@ class Fitted:
             own = [columns[at] for at in chosen], [right[at] for at in chosen], [weights[at] for at in chosen]
             return Table.of(*own, none=True)
 
-        def fit(places: Array) -> tuple[Array, Array]:
+        def fit(places: Array) -> ChoiceWeights:
             table = tabulate(places)
             weights = table.fit(PULL_SUM)
             odds, is_right = choose(table, weights)
             of_odds, constant = logistic.fit(odds, is_right.astype(float), table.weights * len(places), 1.0)
-            return weights, np.append(of_odds, constant)
+            of_model, of_worth, none = (round(float(one), 4) for one in weights)
+            of_share, of_any, constant = (round(float(one), 4) for one in (*of_odds, constant))
+            return ChoiceWeights(of_model, of_worth, none, (of_share, of_any, constant))
 
         self.probability, self.right = np.zeros(len(asked)), np.zeros(len(asked), bool)
         for fold in range(FOLDS):
-            places = np.flatnonzero(folds == fold)
-            if len(places):
-                own_weights, calibration = fit(np.flatnonzero(is_fitted_to & (folds != fold)))
-                odds, self.right[places] = choose(tabulate(places), own_weights)
-                self.probability[places] = 1 / (1 + np.exp(-odds @ calibration[:-1] - calibration[-1]))
-        self.weights, self.calibration = fit(np.flatnonzero(is_fitted_to))
-
-
-def choose(table: Table, weights: Array) -> tuple[Array, Array]:
-    """For each list the log odds of the best unit and of any, and whether the best one is right."""
-    shares = np.clip(table.shares(weights), 1e-6, 1 - 1e-6)
-    best, rows = shares[:, :-1].argmax(1), np.arange(len(shares))
-    values = np.stack([shares[rows, best], 1 - shares[:, -1]], 1)
-    return np.log(values / (1 - values)), table.right[rows, best]
+            own = fit(np.flatnonzero(is_fitted_to & (folds != fold)))
+            for at in map(int, np.flatnonzero(folds == fold)):
+                odds, worth = columns[at].T
+                chances = own.rate(worth, 1 / (1 + np.exp(-odds)))
+                best = int(np.argmax(chances))
+                self.probability[at], self.right[at] = chances[best], right[at][best]
+        self.weights = fit(np.flatnonzero(is_fitted_to))
 
 
 def show(name: str, outcomes: Iterable[tuple[bool, str]]) -> None:
@@ -225,14 +200,14 @@ def main() -> None:
 
 
 def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
-    reader = PieceReader(model)
+    judge = Judge(model, load_tokenizer())
     read = [one for one in asked if one.units]
     columns, seconds = [], []
     for one in read:
         began = time.perf_counter()
-        odds = reader.rate(one.question, one.units)
+        chances = judge.rate_answers(one.question, [text_for_judge(unit) for unit in one.units])
         seconds.append(time.perf_counter() - began)
-        columns.append(np.stack([odds, [unit.worth for unit in one.units]], 1))
+        columns.append(np.stack([[*map(log_odds, chances)], [unit.worth for unit in one.units]], 1))
     kinds = {
         "held files": [one.source.startswith("everyday") and is_held(one.group) for one in asked],
         "files trained on": [one.source.startswith("everyday") and not is_held(one.group) for one in asked],
@@ -240,19 +215,19 @@ def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
     }
     trained_on = {id(one) for one, is_it in zip(asked, kinds["files trained on"], strict=True) if is_it}
     fitted = Fitted(read, columns, np.array([id(one) not in trained_on for one in read]))
-    chances = {
+    decided = {
         id(one): (chance, right) for one, chance, right in zip(read, fitted.probability, fitted.right, strict=True)
     }
 
     def decide(one: AskedUnits, least: float) -> tuple[bool, str]:
-        chance, is_right = chances.get(id(one), (0.0, False))
+        chance, is_right = decided.get(id(one), (0.0, False))
         return one.is_answerable, "refused" if chance < least else "right" if is_right else "wrong"
 
     for kind, chosen in kinds.items():
         own = [one for one, is_it in zip(asked, chosen, strict=True) if is_it]
         if not own:
             continue
-        first = [chances[id(one)][1] for one in own if one.is_answerable and id(one) in chances]
+        first = [decided[id(one)][1] for one in own if one.is_answerable and id(one) in decided]
         shown = sum(any(one.right) for one in own)
         print(f"{kind}: an answer is among the units for {shown}, the first one is right for {sum(first)}")
         show("  ask today", ((one.is_answerable, one.outcome) for one in own))
@@ -263,12 +238,10 @@ def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
     print(
         f"The model takes {np.median(seconds):.2f} s for a question, {np.quantile(seconds, 0.9):.2f} s for one of ten."
     )
-    of_model, of_worth, none = (round(float(one), 4) for one in fitted.weights)
-    calibration = [round(float(one), 4) for one in fitted.calibration]
-    weights = {"of_model": of_model, "of_worth": of_worth, "none": none, "calibration": calibration}
-    print(weights)
+    text = json.dumps({name: value for name, value in asdict(fitted.weights).items() if name != "first"}, indent=1)
+    print(text)
     if out:
-        out.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")
+        out.write_text(text + "\n", "utf-8")
 
 
 if __name__ == "__main__":

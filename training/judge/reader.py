@@ -75,7 +75,7 @@ def make_lists(corpus: Corpus | str, asked: Sequence[Asked], source: str, rate: 
         shown = [" ".join(part.text for part in quote(question, unit, analyzer)) for unit in candidates]
         right = np.array([bool(one.gold) and one.is_in(answers.normalize(text)) for text in shown])
         described = features.describe_units(question, candidates, analyzer)
-        read = unit_choice.load_weights().pick(described)
+        read = unit_choice.pick(unit_choice.load_weights().score(candidates, analyzer))
         odds = [*map(unit_choice.log_odds, rate(one.text, [text_for_judge(candidates[at]) for at in read]))]
         fold = hashlib.sha256(one.text.encode()).digest()[0] % FOLDS
         yield UnitList(described, right, np.array(read), np.array(odds), source, bool(one.gold), fold)

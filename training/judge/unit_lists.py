@@ -34,11 +34,10 @@ import shortlist
 from bench import answers
 from shortlist import CorpusSource, Document
 from shortlist.answer.ask import prepare_question
-from shortlist.answer.extractive import features
 from shortlist.answer.extractive.candidates import AnswerCandidate, split_passage, text_for_judge
 from shortlist.answer.extractive.extract import rank_sentences
 from shortlist.answer.extractive.signals import read_question
-from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights
+from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights, pick
 from shortlist.answer.judge import ANSWER, CLAIM
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
@@ -336,9 +335,8 @@ def ask_written(root: Path) -> Iterator[UnitList]:
         candidates = rank_sentences(prepared.readings[0], evidence, prepared.analyzer)[:DESCRIBED]
         if not candidates:
             continue
-        question = candidates[0].question
-        described = features.describe_units(question, candidates, prepared.analyzer.bind((question.language,)))
-        candidates = [candidates[at] for at in load_weights().pick(described, DESCRIBED)]
+        first = load_weights().score(candidates, prepared.analyzer.bind((candidates[0].question.language,)))
+        candidates = [candidates[at] for at in pick(first, DESCRIBED)]
         texts = [answers.normalize(one.text) for one in candidates]
         right = frozenset(at for at, text in enumerate(texts) if row["a"] and asked.is_in(text))
         source = f"{WRITTEN}, {'answered' if right else 'not shown' if row['a'] else 'without answer'}"

@@ -16,6 +16,7 @@ from shortlist.answer.answer_stream import AnswerStream
 from shortlist.answer.evidence import EvidenceList, K, gather
 from shortlist.answer.extractive.extract import Extract, extract
 from shortlist.answer.extractive.signals import Question, coverage, read_question
+from shortlist.answer.judge import find_reader
 from shortlist.answer.llm import add_usage
 from shortlist.answer.memory import NO_FOLLOW_UP, FollowUp, Memory
 from shortlist.answer.prompts import REFUSAL, build_messages
@@ -267,17 +268,10 @@ def _extract_answer(prepared: PreparedQuestion, stream: AnswerStream, answer_fro
     if not evidence:
         reason = "All matching passages look like prompt injection, so none is quoted."
         return refuse(prepared, reason, "extract")
-    judge = stream.verifier.judge
     found = Extract([], "")
     for question in prepared.readings:
         check_canceled()
-        found = extract(
-            question,
-            evidence,
-            prepared.analyzer,
-            answer_from=answer_from,
-            rate=judge.rate_answers if judge else None,
-        )
+        found = extract(question, evidence, prepared.analyzer, answer_from=answer_from, find_reader=find_reader)
         if found.sentences:
             break
     claims: list[Claim] = []

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from shortlist.answer.extractive.signals import Question
+from shortlist.answer.extractive.unit_choice import READ, READ_FROM, AnswerReader, load_weights
 from shortlist.answer.extractive.units.splitting import split_spans
 from shortlist.index.embedders import models
 from shortlist.index.embedders.parallel_session import ParallelSession
-from shortlist.index.embedders.tokenization import WordPieceTokenizer
+from shortlist.index.embedders.tokenization import TransformerTokenizer, WordPieceTokenizer
 from shortlist.results import Evidence
 
 MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
@@ -32,8 +34,8 @@ _LOADING = threading.Lock()
 class Judge:
     """Probabilities that a text supports a claim or answers a question."""
 
-    def __init__(self, model: Path) -> None:
-        self._tokenizer = WordPieceTokenizer()
+    def __init__(self, model: Path, tokenizer: TransformerTokenizer) -> None:
+        self._tokenizer = tokenizer
         self._session = ParallelSession(model)
 
     def rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
@@ -86,4 +88,10 @@ def load_judge() -> Judge | None:
 
 @cache
 def _load(model: Path) -> Judge:
-    return Judge(model)
+    return Judge(model, WordPieceTokenizer())
+
+
+def find_reader(question: Question) -> AnswerReader | None:
+    """What chooses among units in the languages of a question and of its passages, if this system can run it."""
+    judge = load_judge() if question.is_english else None  # it was trained on English
+    return AnswerReader(judge.rate_answers, load_weights(), READ, READ_FROM) if judge else None

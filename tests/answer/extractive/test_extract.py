@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shortlist import REFUSAL, CorpusSource, Document, ask, build, ingest
 from shortlist.answer.extractive.extract import BIAS, WEIGHTS, answer_probability, extract
 from shortlist.answer.extractive.signals import read_question
+from shortlist.answer.extractive.unit_choice import READ, READ_FROM, AnswerReader, load_weights
 from shortlist.index.corpus import Corpus
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.results import Claim, Evidence
@@ -182,15 +183,17 @@ def test_a_judge_orders_the_best_units_and_decides() -> None:
         read.extend(texts)
         return [0.9999 if text.startswith("The tower is old.") else 0.0001 for text, _ in texts]
 
+    reader = AnswerReader(judge, load_weights(), READ, READ_FROM)
+
     def extract_with(**options: Any) -> list[str]:
         question = read_question("How tall is the tower?", get_analyzer(), lambda terms: {}, 1)
         found = extract(question, evidence, get_analyzer(), **options)
         return [quote.text for quote in found.sentences]
 
     assert extract_with(answer_from=0.0) == ["The tower is 90 metres tall."]
-    assert extract_with(rate=judge, answer_from=0.0) == ["The tower is old."]
+    assert extract_with(find_reader=lambda question: reader, answer_from=0.0) == ["The tower is old."]
     assert ("The tower is old.", "Tower | The tower is 90 metres tall. | It is red.") in read
-    assert extract_with(rate=judge, answer_from=1.0) == []
+    assert extract_with(find_reader=lambda question: reader, answer_from=1.0) == []
 
 
 @given(st.text(max_size=200))

@@ -41,7 +41,7 @@ def test_a_trained_reader_is_loaded_by_the_product(tmp_path: Path) -> None:
     list_tokens.write_tokens(make_lists(), claims, WordPieceTokenizer(), tmp_path / "lists.npz.xz")
     train(tmp_path, judge.MODEL, replace(listwise.Settings(), steps=1, batch=2, claims=1))
     listwise.export_model([tmp_path], judge.MODEL, tmp_path / "model.onnx")
-    found = judge.Judge(tmp_path / "model.onnx")
+    found = judge.Judge(tmp_path / "model.onnx", WordPieceTokenizer())
     rated = found.rate_answers(QUESTION, ROWS)
     assert rated[0] > rated[1]
 

@@ -91,4 +91,4 @@ def test_the_decision_prefers_the_unit_that_the_model_prefers_and_refuses_what_i
     assert fitted.right[answerable].all()
     assert (fitted.probability[answerable] > 0.8).mean() > 0.9
     assert (fitted.probability[~answerable] < 0.2).mean() > 0.9
-    assert fitted.weights[0] > 0
+    assert fitted.weights.of_model > 0

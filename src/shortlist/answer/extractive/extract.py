@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shortlist.answer.extractive import english, signals
@@ -15,7 +15,7 @@ from shortlist.answer.extractive.candidates import (
 )
 from shortlist.answer.extractive.signals import Question, coverage
 from shortlist.answer.extractive.spans import find_span
-from shortlist.answer.extractive.unit_choice import RateAnswers, read_candidates
+from shortlist.answer.extractive.unit_choice import AnswerReader
 from shortlist.answer.extractive.units.list_units import without_bullet
 from shortlist.answer.extractive.units.unit import Unit
 from shortlist.answer.extractive.units.unit_reader import has_verb
@@ -23,10 +23,6 @@ from shortlist.index.text.analyzers import Analyzer
 from shortlist.index.text.languages import detect_language, name_language
 from shortlist.results import Evidence
 from shortlist.retrieval.relevance import CLEAR
-
-# With the model that reads sentences: left out in folds, 13 % of the questions that people wrote about documentation
-# get a wrong answer then, and 28 % a right one.
-READ_FROM = 0.48
 
 # Below this share of the question's weight in a sentence and its neighbors, the passage is on another topic. When the
 # signals were first weighted, about 97 % of the answers that were found in squad2 had more, and 4 % of a thousand
@@ -43,13 +39,15 @@ ANSWER_FROM = 0.4
 
 AS_GOOD = 0.97  # the share of the best worth that a second sentence must have; a fourth of the answers have one
 
-# The same in other languages, where the model is not asked and the weights are not fitted. On questions of xquad in six
-# languages, about 95 % of the right paragraphs have this coverage, and 2 % of paragraphs of other articles.
+# The same in other languages, for which the weights are not fitted. On questions of xquad in six languages, about 95 %
+# of the right paragraphs have this coverage, and 2 % of paragraphs of other articles.
 LEAST_COVERED_OTHER, ANSWER_FROM_OTHER, AS_GOOD_OTHER = 0.28, 0.1, 0.88
 
 # The share of a sentence without a verb that repeats the question, so that the next one answers: with a term or a
 # signature above it, and without.
 LEAST_REPEATED, LEAST_REPEATED_ALONE = 0.6, 0.9
+
+FindReader = Callable[[Question], AnswerReader | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +75,46 @@ def extract(
     analyzer: Analyzer,
     *,
     answer_from: float | None = None,
-    rate: RateAnswers | None = None,
+    find_reader: FindReader = lambda question: None,
 ) -> Extract:
     """What answers a question best, if it does with a probability of `answer_from`.
 
-    The default of that is `ANSWER_FROM`, or `READ_FROM` with a model that rates sentences. In other languages than
-    English words decide alone. If the question is in another language than the best sentence, words cannot be compared:
-    only a clearly relevant passage with all numbers of the question is quoted.
+    The default of that is the one of the reader, or of the rules if there is none for these languages. Rules cannot
+    compare words if the question is in another language than the best sentence: only a clearly relevant passage with
+    all numbers of the question is quoted.
     """
-    candidates = rank_sentences(question, evidence, analyzer, rate)
+    candidates = rank_sentences(question, evidence, analyzer)
     question = candidates[0].question if candidates else question
-    analyzer = analyzer.bind((question.language,))
-    is_read = rate is not None and _can_judge(question)
     if not question.weights:
         return Extract([], "The question contains no word to search for.")
     if not candidates:
         return Extract([], "No passage has a sentence that may answer.")
+    reader = find_reader(question)
+    if reader:
+        candidates = reader.read(candidates, analyzer)
     best = candidates[0]
-    if question.is_foreign:
+    question = best.question
+    analyzer = analyzer.bind((question.language,))
+    if reader:
+        probability, least = best.probability, reader.answer_from
+    elif question.is_foreign:
         return _extract_foreign(best, analyzer)
-    is_english = question.lexicon.is_english
-    covered = coverage(question, best.reading.near)
-    if not is_read and covered < (LEAST_COVERED if is_english else LEAST_COVERED_OTHER):
-        return Extract([], f"The best sentence covers {covered:.0%} of the question.")
-    probability = best.probability if is_read else _rate(question, best, analyzer)
-    if answer_from is None:
-        answer_from = READ_FROM if is_read else ANSWER_FROM if is_english else ANSWER_FROM_OTHER
-    if probability < answer_from:
-        return Extract(
-            [], f"The best sentence answers with a probability of {probability:.2f}, below {answer_from:.2f}."
-        )
+    else:
+        is_english = question.lexicon.is_english
+        covered = coverage(question, best.reading.near)
+        if covered < (LEAST_COVERED if is_english else LEAST_COVERED_OTHER):
+            return Extract([], f"The best sentence covers {covered:.0%} of the question.")
+        probability, least = _rate(question, best, analyzer), ANSWER_FROM if is_english else ANSWER_FROM_OTHER
+    if answer_from is not None:
+        least = answer_from
+    if probability < least:
+        return Extract([], f"The best sentence answers with a probability of {probability:.2f}, below {least:.2f}.")
     quotes = quote(question, best, analyzer)
-    if not is_read and len(quotes) == 1 and (second := _find_as_good(question, candidates, analyzer)):
+    if not reader and len(quotes) == 1 and (second := _find_as_good(question, candidates, analyzer)):
         quotes.append(Quote(second.evidence, second.text, second.span))
         quotes.sort(key=lambda one: (one.evidence.number, one.span))
     quotes = [replace(one, marked=find_span(question, one.text, analyzer)) for one in quotes]
     return Extract(quotes, "These sentences contain what is asked for.", probability)
-
-
-def _can_judge(question: Question) -> bool:
-    """Whether the model knows the languages of the question and of the passages: it was trained on English."""
-    return question.lexicon.is_english and not question.is_foreign
 
 
 def _extract_foreign(best: AnswerCandidate, analyzer: Analyzer) -> Extract:
@@ -136,22 +133,13 @@ def answer_probability(values: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-BIAS - sum(weight * values[name] for name, weight in WEIGHTS.items())))
 
 
-def rank_sentences(
-    question: Question,
-    evidence: Sequence[Evidence],
-    analyzer: Analyzer,
-    rate: RateAnswers | None = None,
-) -> list[AnswerCandidate]:
-    """The units of all passages that may answer, best first; with a judge, only those that it has read."""
+def rank_sentences(question: Question, evidence: Sequence[Evidence], analyzer: Analyzer) -> list[AnswerCandidate]:
+    """The units of all passages that may answer, by their worth."""
     candidates: list[AnswerCandidate] = []
     for item in evidence:
         reading = question.read_for(detect_language(item.text))
         candidates += find_candidates(reading, item, analyzer.bind((reading.language,)))
-    candidates.sort(key=lambda one: -one.worth)
-    if rate is None or not candidates or not _can_judge(candidates[0].question):
-        return candidates
-    english_ones = [one for one in candidates if _can_judge(one.question)]
-    return read_candidates(candidates[0].question, english_ones, analyzer, rate)
+    return sorted(candidates, key=lambda one: -one.worth)
 
 
 def _rate(question: Question, candidate: AnswerCandidate, analyzer: Analyzer) -> float:

@@ -54,6 +54,11 @@ class Question:
     def lexicon(self) -> Lexicon:
         return get_lexicon(self.language)
 
+    @property
+    def is_english(self) -> bool:
+        """Whether it is in English, as are the passages that it is compared with."""
+        return self.lexicon.is_english and not self.is_foreign
+
     def read_for(self, language: str) -> Question:
         """The question for passages in a language."""
         return self.readings.get(language, self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +81,13 @@ def has_old_model(config: Config) -> bool:
     return config.embedder in NAMES and config.embedder_name != model_name()
 
 
+@cache
+def load_tokenizer() -> UnigramTokenizer:
+    """The tokenizer of the embedder, and of what has its words."""
+    with models.explain_errors(f"{PIECES} cannot be read. Install shortlist again"):
+        return UnigramTokenizer(PIECES)
+
+
 def as_read(text: str) -> str:
     """The text as the model was trained: a first line of one word is a name, so getUserToken is get User Token."""
     first, newline, rest = text.partition("\n")
@@ -93,8 +101,7 @@ class ToolsEmbedder(models.OnnxEmbedder):
     prompts = ("query: ", "passage: ")
 
     def __init__(self) -> None:
-        with models.explain_errors(f"{PIECES} cannot be read. Install shortlist again"):
-            self._tokenizer = UnigramTokenizer(PIECES)
+        self._tokenizer = load_tokenizer()
         self._starts = [[self._tokenizer.first, *self._tokenizer.encode(prompt, 8)] for prompt in self.prompts]
         self._cache: dict[str, Vectors] = {}
         self._queries: dict[str, Vectors] = {}  # the latest: each corpus that is searched encodes the query
