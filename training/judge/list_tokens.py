@@ -1,9 +1,10 @@
 """The lists that the reader learns from, as texts and as token numbers.
 
-`python -m training.judge.list_tokens LISTS OUT [--tokenizer pieces]` makes of LISTS, texts that
+`python -m training.judge.list_tokens LISTS OUT [--tokenizer pieces] [--measured CORPUS]` makes of LISTS, texts that
 `training.judge.unit_lists` wrote, the file for `training.judge.listwise`. It has token numbers alone, so that a machine
 with an accelerator needs nothing else. `words` are for the reader of English, `pieces`, those of the embedder `tools`,
-for a reader of all languages, which has no claims.
+for a reader of all languages, which has no claims. CORPUS is a set in BEIR layout, such as xquad in English: lists of
+squad2 with a sentence of it are left out, as translations of it are measured.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench import beir
 from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.models import CHARS_PER_TOKEN
 from shortlist.index.embedders.tokenization import TransformerTokenizer, UnigramTokenizer, WordPieceTokenizer
 from shortlist.index.embedders.tools_model import PIECES
 
+SHORTEST_SENTENCE = 40  # characters of one that shows which passage it is from
 OTHER = " other"  # ends the source of a question in another language than English
 
 Row = tuple[str, str]  # a unit and its context, as the model reads them
@@ -100,13 +103,26 @@ def _pack(name: str, texts: Sequence[Sequence[int]]) -> dict[str, np.ndarray[Any
     return {name: flat.astype(kind), f"{name}_lengths": np.array([len(text) for text in texts], np.uint16)}
 
 
+def leave_out_measured(lists: Sequence[UnitList], measured: str) -> list[UnitList]:
+    """The lists but those of squad2 with a sentence of texts that are measured."""
+    return [
+        one
+        for one in lists
+        if not one.source.startswith("squad2")
+        or not any(len(text) > SHORTEST_SENTENCE and text in measured for text, _ in one.rows)
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.judge.list_tokens", description=__doc__)
     parser.add_argument("lists", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--tokenizer", choices=("words", "pieces"), default="words")
+    parser.add_argument("--measured", type=Path)
     given = parser.parse_args()
     lists, claims = read_texts(given.lists)
+    if given.measured:
+        lists = leave_out_measured(lists, "\n".join(one.content for one in beir.load(given.measured).documents))
     if given.tokenizer == "words":
         english = [one for one in lists if not one.source.partition(",")[0].endswith(OTHER)]
         write_tokens(english, claims, WordPieceTokenizer(), given.out)

@@ -41,8 +41,8 @@ SHARES = {
     "selqa": 0.06,
     "medquad": 0.03,
     "techdocs": 0.05,
-    "asked other": 0.10,
-    "everyday other": 0.10,
+    "asked other": 0.15,
+    "everyday other": 0.20,
 }
 WRITTEN = "documentation"  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured

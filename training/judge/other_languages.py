@@ -40,7 +40,7 @@ from shortlist.library.opening import open_corpora
 from training.judge.reader import FOLDS, PULL_SUM, Array, Table, choose
 
 EVERYDAY = Path(__file__).with_name("everyday.jsonl.xz")  # files in groups, each with questions and quotes from it
-HELD_OF = 2  # one group of files in other languages of so many is held
+HELD_OF = 3  # one group of files in other languages of so many is held
 QUOTED, WITHIN = 0.9, 0.75  # of the words of a quote are in what answers it, or of what answers in the quote
 ASKED_OF_XQUAD = 40  # questions of a language
 THRESHOLDS = np.arange(0.2, 0.85, 0.05)
