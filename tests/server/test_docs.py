@@ -11,9 +11,11 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from shortlist._paths import data_dir
 from shortlist.compat.retriever_settings import KEYS, load_compat_settings
-from tests.pages import ROOT, read_blocks, read_page
+from tests.pages import read_blocks, read_page
 from tests.server.conftest import Start
+from tests.vectors import TOOLS, store_vectors_for_service
 
 DOCUMENT = "".join(read_page(f"guides/{name}.md") for name in ("service", "monitor", "retriever"))
 BLOCKS = read_blocks(DOCUMENT)
@@ -36,7 +38,8 @@ def fits(shown: Any, answered: Any) -> bool:
 
 
 def test_every_request_is_answered_as_shown_and_every_program_runs(start: Start, tmp_path: Path) -> None:
-    shutil.copy(ROOT / "examples" / "data" / "tools.yaml", tmp_path)
+    shutil.copy(TOOLS, tmp_path)
+    store_vectors_for_service(tmp_path / TOOLS.name, data_dir())
     (line,) = (block.text for block in BLOCKS if block.language == "sh")
     program, command, *arguments = shlex.split(line)
     assert (program, command) == ("shortlist", "serve")

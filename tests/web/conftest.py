@@ -23,6 +23,7 @@ import shortlist
 from shortlist import CorpusSource
 from tests.answer.server import ScriptedServer, serving
 from tests.sources.samples import pdf
+from tests.vectors import store_vectors_for_service
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "guides" / "page.md").read_text("utf-8")
@@ -116,6 +117,8 @@ class Service:
         folder.mkdir(parents=True, exist_ok=True)
         tools = (ROOT / "examples" / "data" / "tools.yaml").read_text("utf-8")
         (folder / "tools.yaml").write_text(tools if catalog is None else catalog, "utf-8")
+        if catalog is None:
+            store_vectors_for_service(folder / "tools.yaml", folder / "data")
         model = {"SHORTLIST_LLM_URL": llm, "SHORTLIST_LLM_MODEL": "small-model"} if llm else {}
         variables = environment(folder) | model | ({"SHORTLIST_TOKEN": token} if token else {})
         program, *arguments = shlex.split(COMMAND)
