@@ -85,7 +85,7 @@ def catalog(request: pytest.FixtureRequest) -> Iterator[Corpus]:
 
 def test_rank_and_relevance_never_contradict_each_other(catalog: Corpus) -> None:
     chance = random.Random(7)
-    for _ in range(60):
+    for _ in range(15 if catalog.config.embedder == "tools" else 60):  # our model takes 25 milliseconds for a query
         asked = chance.sample(WORDS, chance.randint(1, 9)) + chance.sample(IDENTIFIERS, chance.randint(0, 1))
         query = " ".join(chance.sample([*asked, "Jira"], len(asked)))
         hits = search(catalog, query, k=10)
