@@ -25,13 +25,14 @@ def run(*arguments: str) -> None:
     assert done.returncode in (0, 3), f"{arguments}: {done.stderr}"  # 3: nothing fits
 
 
-def keep_some_tools(count: int) -> None:
-    """Keep the first tools and the cases about them: our model takes seconds to encode all."""
-    tools = yaml.safe_load(Path("tools.yaml").read_text("utf-8"))["documents"][:count]
-    Path("tools.yaml").write_text(json.dumps({"documents": tools}), "utf-8")  # JSON is YAML
+def keep_some_tools(data: Path, count: int) -> None:
+    """Keep the first example tools and the cases about them: our model takes seconds to encode all."""
+    catalog, cases = data / "tools.yaml", data / "cases.jsonl"
+    tools = yaml.safe_load(catalog.read_text("utf-8"))["documents"][:count]
+    catalog.write_text(json.dumps({"documents": tools}), "utf-8")  # JSON is YAML
     names = {tool["id"] for tool in tools}
-    cases = Path("cases.jsonl").read_text("utf-8").splitlines(keepends=True)
-    Path("cases.jsonl").write_text("".join(case for case in cases if names & {*json.loads(case)["gold"]}), "utf-8")
+    lines = cases.read_text("utf-8").splitlines(keepends=True)
+    cases.write_text("".join(line for line in lines if names & {*json.loads(line)["gold"]}), "utf-8")
 
 
 def serve_and_search() -> None:
@@ -83,7 +84,7 @@ async def call_through_the_gateway() -> None:
 def main() -> None:
     shutil.copytree(ROOT / "examples" / "data", sys.argv[1])
     os.chdir(sys.argv[1])
-    keep_some_tools(20)
+    keep_some_tools(Path(), 20)
     run("build", "notes", "--kind", "files", "--root", "docs", "--embedder", "default")
     run("search", "notes", "refund")
     run("build", "shop", "--kind", "catalog", "--root", "tools.yaml", "--embedder", "tools")

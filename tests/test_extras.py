@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -19,6 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.offline_jobs import keep_some_tools
 from tests.pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -130,7 +132,7 @@ import shortlist
 
 for name in shortlist.__all__:
     getattr(shortlist, name)
-corpus = shortlist.build(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"), name="shop")
+corpus = shortlist.build(shortlist.CorpusSource.from_catalog(sys.argv[1]), name="shop")
 assert shortlist.discover(corpus, "refund a payment").results[0].name == "refund_payment"
 assert corpus.config.embedder == "tools"
 
@@ -153,8 +155,12 @@ print(json.dumps(said))
 
 
 @pytest.mark.process
-def test_the_library_works_without_extras_and_says_how_to_install_them(without_extras: dict[str, str]) -> None:
-    said = run_without(without_extras, LIBRARY)
+def test_the_library_works_without_extras_and_says_how_to_install_them(
+    without_extras: dict[str, str], tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "data")
+    keep_some_tools(tmp_path / "data", 20)
+    said = run_without(without_extras, LIBRARY, str(tmp_path / "data" / "tools.yaml"))
     lines = {name: re.findall(r'pip install "shortlist\[(.*?)\]"', text or "") for name, text in said.items()}
     assert lines == {
         "minilm": ["minilm"], "onnx:x/y": ["onnx"], "model2vec:x/y": ["model2vec"],
@@ -169,9 +175,12 @@ import json, sys
 import shortlist
 from shortlist.eval import load_cases
 
-corpus = shortlist.build(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"), in_memory=True)
+tools = list(shortlist.CorpusSource.from_catalog("examples/data/tools.yaml"))[:20]  # encoding all takes seconds
+corpus = shortlist.build(tools, in_memory=True)
 assert corpus.config.embedder == "tools"
-answers = {case.query: shortlist.discover(corpus, case.query) for case in load_cases("examples/data/cases.jsonl")}
+cases, names = load_cases("examples/data/cases.jsonl"), {tool.id for tool in tools}
+asked = [case.query for case in cases if names & {*case.gold}] + [case.query for case in cases if not case.gold][:5]
+answers = {query: shortlist.discover(corpus, query) for query in asked}
 assert {"wordllama", "tokenizers", "huggingface_hub", "requests", "torch"}.isdisjoint(sys.modules)
 print(json.dumps({query: [(one.id, one.relevance) for one in found.results] for query, found in answers.items()}))
 """
