@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.offline_jobs import keep_some_tools
 from tests.pages import ROOT, read_blocks, read_page
 
 TEXT = (ROOT / "action.yml").read_text("utf-8")
@@ -42,6 +43,7 @@ def test_the_guide_shows_the_inputs() -> None:
 def test_a_pull_request_is_compared_with_its_base_branch_and_fails_below_a_limit(tmp_path: Path) -> None:
     origin, clone, home = tmp_path / "origin", tmp_path / "clone", tmp_path / "temp"
     shutil.copytree(ROOT / "examples" / "data", origin / "data", ignore=shutil.ignore_patterns("docs", "skills"))
+    keep_some_tools(origin / "data", 30)
     catalog = (origin / "data" / "tools.yaml").read_text("utf-8")
     old = catalog.replace("Cancel a whole order before it ships.", "Undo a purchase.")
     (origin / "data" / "tools.yaml").write_text(old, "utf-8")
