@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.server.conftest import Make
 
-EXAMPLES = settings.default.max_examples // 6  # 4 for each operation, and more with `make fuzz`
+EXAMPLES = settings().max_examples // 6  # 4 for each operation, and more with `make fuzz`
 
 
 # Threads of the service use `random` meanwhile, which Hypothesis cannot tell from a strategy that does.
