@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import shortlist
 from shortlist import Document
+from shortlist.errors import CorpusBusy
 from shortlist.index.storage import database
+from shortlist.index.storage.stored_text import TextConnection
 from tests.index.storage.test_stored_text import many_documents, old_documents
 
 
@@ -34,3 +38,26 @@ def test_a_reader_keeps_the_log_that_it_needs(tmp_path: Path, monkeypatch: pytes
         corpus.add([Document("one", "", "word1")])
         assert log.stat().st_size == 0
         assert len(corpus) == len(old_documents()) + len(many_documents()) + 1
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_connection_tries_again_when_it_lost_every_race_for_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    shortlist.build([Document("one", "", "word")], path=tmp_path, embedder="none").close()
+    failures = iter(range(lost))
+
+    class Losing(TextConnection):
+        def execute(self, statement: str, given: Any = ()) -> sqlite3.Cursor:
+            if next(failures, None) is not None:
+                error = sqlite3.OperationalError("locking protocol")
+                error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+                raise error
+            return super().execute(statement, given)
+
+    monkeypatch.setattr(database, "TextConnection", Losing)
+    if lost == 1:
+        assert len(shortlist.open_corpus(tmp_path)) == 1
+    else:
+        with pytest.raises(CorpusBusy, match="Try again later"):
+            shortlist.open_corpus(tmp_path)

@@ -414,7 +414,7 @@ class Store:
     def _connect(self, path: str, *, uri: bool = False) -> TextConnection:
         connection = TextConnection(path, WAIT_SECONDS, uri=uri)
         try:
-            connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+            _execute_first(connection, f"PRAGMA synchronous = {SYNCHRONOUS}")
             connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
             connection.execute(f"PRAGMA mmap_size = {MOST_MAPPED}")
             connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
@@ -428,7 +428,7 @@ class Store:
     def _translate(self, error: sqlite3.DatabaseError) -> CorpusError:
         reason = str(error)
         if isinstance(error, sqlite3.OperationalError):
-            if "locked" in reason or "busy" in reason:
+            if "locked" in reason or "busy" in reason or "locking protocol" in reason:
                 return CorpusBusy(f"{self._path} is locked by another writer. Try again later.")
             if "readonly" in reason and not self.is_own:
                 return CorpusBusy(f"{self._path} is being read in this process. Try again later.")
@@ -438,6 +438,16 @@ class Store:
             f"{self._path} is damaged, or its disk fails ({reason}). Nothing was overwritten. Check the disk. Then "
             f"restore the file from a backup, or move its folder away and build the corpus again from its source."
         )
+
+
+def _execute_first(connection: TextConnection, statement: str) -> None:
+    """Execute the first statement of a connection, which opens the log: again if SQLite lost a hundred races for it."""
+    try:
+        connection.execute(statement)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_PROTOCOL:
+            raise
+        connection.execute(statement)
 
 
 def _list_segments(folder: Path) -> list[str]:
