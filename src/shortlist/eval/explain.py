@@ -11,8 +11,7 @@ from shortlist._limits import check_length
 from shortlist._plain import Plain
 from shortlist.eval.cases import Case
 from shortlist.eval.reader import Reader, open_reader
-from shortlist.index.corpus import Corpus
-from shortlist.index.text.analyzers import Analyzer, get_analyzer
+from shortlist.index.corpus import read_analyzer
 from shortlist.library.opening import Searchable
 from shortlist.results import Filter, Hit, MinRelevance, Mode, Selection, Selector, accept_min_score
 from shortlist.retrieval.corpus_hits import CorpusHits
@@ -98,17 +97,13 @@ class Explanation(Plain):
         return f"Its relevance is {self.relevance:.2f}; its log odds are made of {made_of}."
 
 
-def _bind_analyzer(corpus: Corpus) -> Analyzer:
-    return get_analyzer(corpus.config.analyzer).bind(corpus.languages())
-
-
 class Explainer:
     """Explains cases; the terms of documents and words are cached."""
 
     def __init__(self, reader: Reader, known: set[str]) -> None:
         self._reader = reader
         self._known = known  # ids of all documents
-        self._bound = [_bind_analyzer(corpus) for corpus in reader.corpora]
+        self._bound = list(map(read_analyzer, reader.corpora))
         self._analyzers = set(self._bound)
         self._document_terms = cache(self._read_terms)
         self._is_indexed = cache(self._occurs)

@@ -41,7 +41,7 @@ from shortlist.index.local_engine import LocalEngine
 from shortlist.index.location import Location, close_on_error, find_location
 from shortlist.index.storage.usage_log import Learning, Outcome, UsageLog, Use
 from shortlist.index.text.analyzers import DEFAULT as DEFAULT_ANALYZER
-from shortlist.index.text.analyzers import get_analyzer
+from shortlist.index.text.analyzers import Analyzer, get_analyzer
 from shortlist.index.text.languages import ENGLISH, detect_language, name_language
 from shortlist.protocols import AgentTool, Embedder, ProgressOption, ToolKeywords
 from shortlist.results import Answer, Level
@@ -433,6 +433,12 @@ class Corpus:
 
 def _leave_open() -> None:
     """What a view of a corpus does at its end: the engine belongs to the corpus."""
+
+
+def read_analyzer(corpus: Corpus) -> Analyzer:
+    """The analyzer of a corpus, for texts in all languages that it stores."""
+    with corpus.snapshot() as state:
+        return get_analyzer(state.config.analyzer).bind(state.lexical.languages)
 
 
 def _sample_languages(state: State) -> dict[str, int]:

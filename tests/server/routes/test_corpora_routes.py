@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 import shortlist
 from shortlist.compat.retriever_service import create_app
 from shortlist.compat.retriever_settings import load_compat_settings
+from shortlist.index.snapshot import Snapshot
 from tests.server.conftest import Make
 
 
@@ -160,6 +161,17 @@ def test_candidates_have_the_words_that_match_the_query(client: TestClient) -> N
     answer = client.post("/v1/corpora/catalog/discover", json={"query": "refunding a payment", "k": 9}).json()
     matched = {hit["id"]: hit["matched"] for hit in answer["candidates"]}
     assert matched == {"refund": ["Refund", "payment"], "f": ["Payments", "Refunded", "payments", "refund"]}
+
+
+def test_discover_reads_no_passages_but_those_of_its_candidates(
+    shared: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(*_: object) -> NoReturn:
+        raise AssertionError("all passages are read")
+
+    monkeypatch.setattr(Snapshot, "walk", walk)
+    answer = shared.post("/v1/corpora/catalog/discover", json={"query": "refund"})
+    assert answer.json()["candidates"][0]["matched"] == ["Refund"]
 
 
 def test_explain_has_the_words_the_documents_above_and_the_cut(client: TestClient) -> None:

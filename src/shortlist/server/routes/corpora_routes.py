@@ -15,11 +15,10 @@ from shortlist._text import did_you_mean, natural_key
 from shortlist.documents import Changes, Document
 from shortlist.errors import CorpusError, CorpusNotFound, SourceError
 from shortlist.eval.explain import explain
-from shortlist.index.corpus import Corpus
+from shortlist.index.corpus import Corpus, read_analyzer
 from shortlist.index.corpus_paths import is_stored
 from shortlist.index.engine import EMBEDDED
 from shortlist.index.storage.usage_log import Learning
-from shortlist.index.text.analyzers import get_analyzer
 from shortlist.library import registry
 from shortlist.library.corpus_names import resolve
 from shortlist.library.opening import as_seen, describe_corpora, open_named, size_of
@@ -245,7 +244,7 @@ def search_many_in_corpus(corpus: Corpus, **options: Any) -> Answer:
 def discover_in_corpus(corpus: Corpus, **options: Any) -> Answer:
     discovery = discover(corpus, **options, roots=())
     selected = {item.id for item in discovery.results}
-    analyzer = get_analyzer(corpus.config.analyzer).bind(corpus.languages())
+    analyzer = read_analyzer(corpus)
     texts = [f"{hit.name}\n{hit.text}" for hit in discovery.candidates]
     matched = find_matcher(analyzer).match(set(analyzer.terms(options["query"])), texts)
     candidates = [
