@@ -54,10 +54,9 @@ class ExecutorWorkers:
         self._settings, self._catalog = settings, catalog
 
     async def start(self) -> None:
-        count = self._settings.server.workers
         context = get_context("spawn")
-        self._pool = ProcessPoolExecutor(count, context, initializer=_prepare, initargs=(self._settings,))
-        await asyncio.gather(*(self.answer(_wait_briefly, NAME, {}) for _ in range(count)))
+        self._pool = ProcessPoolExecutor(WORKERS, context, initializer=_prepare, initargs=(self._settings,))
+        await asyncio.gather(*(self.answer(_wait_briefly, NAME, {}) for _ in range(WORKERS)))
 
     async def answer(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
         path = str(self._catalog.corpus.path)

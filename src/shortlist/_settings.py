@@ -160,9 +160,10 @@ class ServerSettings(Section):
     )
     reload: bool = setting(False, "Restart when the settings file or the code of this package changes.")
     log_level: LogLevel = setting("info", "Log level.", "SHORTLIST_LOG_LEVEL", former="BM25S_LOG_LEVEL")
-    workers: int = setting(
-        0,
-        "Processes that search, such as one for each core; 0: threads of the service.",
+    workers: int | None = setting(
+        None,
+        "Processes that search; 0: threads of the service. Default: one for each of up to 4 cores, once searches "
+        "overlap.",
         option="--workers",
         ge=0,
         le=64,

@@ -56,7 +56,10 @@ def make(catalog: Path) -> Iterator[Make]:
     def start(**given: Any) -> TestClient:
         end()
         keys = {key.replace("__", "."): value for key, value in given.items()}
-        values = {"documents.source": str(catalog), "documents.auto_reload": False, "documents.embedder": "none"}
+        values = {
+            "documents.source": str(catalog), "documents.auto_reload": False, "documents.embedder": "none",
+            "server.workers": 0,
+        }  # fmt: skip
         app = create_app(load_compat_settings(given=values | keys, environment={}))
         client = TestClient(app, base_url="http://localhost:9200")
         running.append(client.__enter__())
@@ -75,11 +78,13 @@ def client(make: Make) -> TestClient:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """One application for all requests that change nothing."""
     folder = tmp_path_factory.mktemp("shared")
-    values = {"documents.source": str(write_catalog(folder / "tools.json", TOOLS)), "documents.embedder": "none"}
+    source = str(write_catalog(folder / "tools.json", TOOLS))
+    values: dict[str, Any] = {"documents.source": source, "documents.embedder": "none"}
     with pytest.MonkeyPatch.context() as patch:
         for kind in ("data", "config", "cache"):
             patch.setenv(f"SHORTLIST_{kind.upper()}_DIR", str(folder / kind))
-        app = create_app(load_compat_settings(given=values | {"documents.auto_reload": False}, environment={}))
+        values |= {"documents.auto_reload": False, "server.workers": 0}
+        app = create_app(load_compat_settings(given=values, environment={}))
     with TestClient(app, base_url="http://localhost:9200") as client:
         yield client
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from fastapi.testclient import TestClient
@@ -18,8 +22,8 @@ from fastapi.testclient import TestClient
 from shortlist.safety import processes
 from shortlist.safety.processes import make_command
 from shortlist.server.catalog_store import CatalogStore
-from shortlist.server.routes.corpora_routes import search_in_corpus
-from shortlist.server.search_workers import SearchWorkers
+from shortlist.server.routes.corpora_routes import ServedCorpora, search_in_corpus
+from shortlist.server.search_workers import OVERLAPPING, SearchWorkers, count_by_default
 from shortlist.server.service_settings import load_settings
 from tests.server.conftest import TOOLS, Make, until, write_catalog
 
@@ -68,6 +72,64 @@ def test_a_process_sees_changes_of_documents_and_settings_and_another_catalog(ma
     assert retrieve("rocket") == {"ids": [], "cutoff": 20.0}
     client.post("/switch-document-file", json={"file": "more.json"})
     assert retrieve("moon") == {"ids": ["moon"], "cutoff": 20.0}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_processes_are_started_once_searches_overlap_unless_their_number_is_set(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "count_cores", lambda: 2)
+    before = _children()
+    expected = ask_all(make())
+    _search_at_once(make(), OVERLAPPING, monkeypatch)
+    assert _children() == before
+    client = make(server__workers=None)
+    _search_at_once(client, OVERLAPPING - 1, monkeypatch)
+    assert ask_all(client) == expected
+    assert _children() == before
+    _search_at_once(client, OVERLAPPING, monkeypatch)
+    until(lambda: len(_children() - before) == 2)
+
+    def fail(*_: object) -> NoReturn:
+        raise AssertionError("a thread searches")
+
+    def is_taken_over() -> bool:
+        return client.post("/v1/corpora/catalog/search", json={"query": "order"}).status_code == 200
+
+    monkeypatch.setattr(ServedCorpora, "answer", fail)
+    until(is_taken_over)
+    assert ask_all(client) == expected
+
+
+def _search_at_once(client: TestClient, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send this number of searches, none of which ends before all have begun."""
+    barrier, answer = threading.Barrier(count), ServedCorpora.answer
+
+    def wait_and_answer(*arguments: Any) -> dict[str, Any]:
+        barrier.wait(60)
+        return answer(*arguments)
+
+    with monkeypatch.context() as patch, ThreadPoolExecutor(count) as pool:
+        patch.setattr(ServedCorpora, "answer", wait_and_answer)
+        search = partial(client.post, "/v1/corpora/catalog/search", json={"query": "order"})
+        answers = [pool.submit(search) for _ in range(count)]
+        assert [answer.result().status_code for answer in answers] == [200] * count
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 0), (2, 2), (64, 4)])
+def test_the_number_of_processes_by_default_follows_the_cores(
+    cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "count_cores", lambda: cores)
+    assert count_by_default() == expected
+
+
+def test_threads_search_if_no_process_can_be_started(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "count_cores", lambda: 2)
+    monkeypatch.setattr(processes, "make_command", lambda module: ["/nothing/is/here"])
+    client = make(server__workers=None)
+    for _ in range(2):
+        _search_at_once(client, OVERLAPPING, monkeypatch)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
@@ -136,8 +198,11 @@ def test_a_search_that_a_process_cannot_load_or_do_is_an_error_and_the_next_one_
 
 def _children() -> set[int]:
     """The processes that the threads of this process started."""
-    tasks = Path("/proc/self/task").iterdir()
-    return {int(child) for task in tasks for child in (task / "children").read_text().split()}
+    children: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # the thread has ended
+            children.update(map(int, (task / "children").read_text().split()))
+    return children
 
 
 def test_a_process_stops_work_on_a_request_that_is_over(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Commands that start Python again without importing anything from the working directory."""
+"""Other processes: commands that start Python again without importing anything from the working directory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     import subprocess
 
 OWN_FOLDER = Path(__file__).resolve().parents[2]  # that this package is imported from
+
+
+def count_cores() -> int:
+    """The processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_command(module: str) -> list[str]:

@@ -141,8 +141,8 @@ def create_app(
     async def live(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         following = asyncio.create_task(_follow(served, endpoints)) if settings.documents.auto_reload else None
         async with contextlib.AsyncExitStack() as stack:
-            if workers:
-                stack.push_async_callback(workers.close)
+            stack.push_async_callback(workers.close)
+            if settings.server.workers:
                 await workers.start()
             yield await stack.enter_async_context(agents.live()) if agents else {}
         if following:
@@ -178,15 +178,16 @@ def create_app(
     endpoints = Endpoints(app)
     uploads = Uploads()
     corpora = ServedCorpora(served, settings.server.corpora, settings.usage.learn, uploads)
-    workers = SearchWorkers(settings, served) if settings.server.workers else None
+    workers = SearchWorkers(settings, served)
 
     async def run_search(
         function: Callable[..., dict[str, Any]], name: str, options: dict[str, Any], pool: str
     ) -> Response:
-        if workers is None:
+        if workers.are_ready:
+            answer = asyncio.ensure_future(workers.answer(function, name, options))
+            return await respond_while_connected(answer, lambda data: Response(data, media_type=JSON))
+        with workers.overlap(function, name, options):
             return await endpoints.run(pool, lambda: corpora.answer(function, name, options))
-        answer = asyncio.ensure_future(workers.answer(function, name, options))
-        return await respond_while_connected(answer, lambda data: Response(data, media_type=JSON))
 
     extension.add_routes(endpoints, run_search)
     _add_status(endpoints, served, metrics, llm.model if llm else "", settings, extension)

@@ -19,6 +19,7 @@ import traceback
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextvars import Context
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, cast
@@ -36,9 +37,16 @@ from shortlist.server.jobs import to_json
 from shortlist.server.routes.corpora_routes import ServedCorpora, search_in_corpus
 from shortlist.server.service_log import log_to_stderr
 
+MOST_BY_DEFAULT = 4  # since each takes memory for itself
+OVERLAPPING = 3  # searches at a time from which processes are started
 IN_FLIGHT = 2  # requests that a process has: one that it answers, and the next, so that it never waits
 RESTART_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
+
+
+def count_by_default() -> int:
+    cores = processes.count_cores()
+    return min(cores, MOST_BY_DEFAULT) if cores > 1 else 0
 
 
 class WorkerEnded(ShortlistError):
@@ -49,22 +57,54 @@ class WorkerEnded(ShortlistError):
 
 
 class SearchWorkers:
-    """A number of processes that search. One that ends is started again; its requests fail."""
+    """Processes that search. One that ends is started again; its requests fail.
+
+    Unless `server.workers` is set, threads search until searches overlap, and then a process for each core.
+    """
 
     def __init__(self, settings: Settings, catalog: CatalogStore) -> None:
         self._settings, self._catalog = settings, catalog
+        given = settings.server.workers
+        self._count = count_by_default() if given is None else given
         self._slots: asyncio.Queue[_Worker] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
+        self._searches = 0  # in threads
+        self._starting: asyncio.Task[None] | None = None
+        self.are_ready = False
 
     async def start(self) -> None:
         """Start all of them, and wait until each has opened the catalog."""
-        workers = await asyncio.gather(*(self._open() for _ in range(self._settings.server.workers)))
-        self._tasks = [asyncio.create_task(self._keep_running(worker)) for worker in workers]
-        await asyncio.gather(*map(self._warm_up, workers))
+        await self._start(self._dump(search_in_corpus, NAME, {"query": "ready", "mode": "lexical", "k": 1}))
 
-    async def _warm_up(self, worker: _Worker) -> None:
-        with contextlib.suppress(WorkerEnded):  # it is started again
-            await worker.ask(self._dump(search_in_corpus, NAME, {"query": "ready", "mode": "lexical", "k": 1}))
+    @contextlib.contextmanager
+    def overlap(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> Iterator[None]:
+        """While a thread searches. If others do so, too, processes are started, which take over when they are ready."""
+        self._searches += 1
+        if self._searches >= OVERLAPPING and self._count and not self._starting:
+            work = self._start_when_busy(self._dump(function, name, options))
+            self._starting = asyncio.create_task(work, context=Context())  # the log does not take it for a request
+        try:
+            yield
+        finally:
+            self._searches -= 1
+
+    async def _start_when_busy(self, request: bytes) -> None:
+        try:
+            await self._start(request)
+        except OSError as error:
+            log.error("No search processes could be started, so threads search: %s.", error)
+            await self._end()
+        else:
+            log.info("Searches overlap, so %d processes search from now on.", self._count)
+
+    async def _start(self, request: bytes) -> None:
+        """Start all of them, and let each answer a request, so that it has loaded what it needs."""
+        workers = []
+        for _ in range(self._count):
+            workers.append(await self._open())
+            self._tasks.append(asyncio.create_task(self._keep_running(workers[-1])))
+        await asyncio.gather(*(worker.ask(request) for worker in workers), return_exceptions=True)
+        self.are_ready = True
 
     async def answer(self, function: Callable[..., Any], name: str, options: dict[str, Any]) -> bytes:
         """The answer of `ServedCorpora.answer` as JSON, from the next process that is free."""
@@ -79,6 +119,12 @@ class SearchWorkers:
         return pickle.dumps(request)
 
     async def close(self) -> None:
+        if self._starting:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self._end()
+
+    async def _end(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -35,7 +35,8 @@ with lazy_imports():
     "--workers",
     metavar="N",
     type=click.IntRange(min=0),
-    help="Processes that search, such as one for each core (default: 0, threads of the service).",
+    help="Processes that search; 0: threads of the service (default: one for each of up to 4 cores, once searches "
+    "overlap).",
 )
 @click.option(
     "--documents",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shortlist.index.embedders import models
+from shortlist.safety.processes import count_cores
 
 if TYPE_CHECKING:
     from shortlist.results import Vectors
@@ -26,8 +26,7 @@ class ParallelSession:
     """
 
     def __init__(self, model: Path) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self._model, self._threads = model.resolve(), min(MAX_THREADS, cores)
+        self._model, self._threads = model.resolve(), min(MAX_THREADS, count_cores())
 
     @cached_property
     def whole(self) -> Any:
