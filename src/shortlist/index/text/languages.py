@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from string import ascii_letters
 from typing import Any
@@ -133,7 +134,10 @@ def read_language(value: Any) -> str | None:
 
 def find_declared_language(metadata: Mapping[str, Any]) -> str:
     """The language that the metadata of a document names, "" if it names none that is known."""
-    return next((code for key in DECLARED_IN if (code := read_language(metadata.get(key)))), "")
+    for key in DECLARED_IN:
+        if key in metadata and (code := read_language(metadata[key])):
+            return code
+    return ""
 
 
 def name_language(code: str) -> str:
@@ -174,6 +178,13 @@ def find_script(character: str) -> str:
 
 
 @cache
+def _letter_of_other_script() -> re.Pattern[str]:
+    """A letter of any script but Latin."""
+    runs = ((first, end) for (first, script), (end, _) in pairwise(_SCRIPT_RUNS) if script not in {"", "latin"})
+    return re.compile(f"[{''.join(f'{chr(first)}-{chr(end - 1)}' for first, end in runs)}]")
+
+
+@cache
 def _words_of(code: str) -> frozenset[str]:
     return get_stop_words(code) | get_request_words(code)
 
@@ -198,18 +209,17 @@ def _find_evidence(word: str) -> tuple[tuple[str, float], ...]:
 def detect_language(text: str, default: str = ENGLISH, *, least_evidence: float = LEAST_EVIDENCE) -> str:
     """The language of a text as an ISO 639-1 code, `default` if nothing in it tells; a stop word is evidence of 1."""
     sample = text[:SAMPLE]
-    is_sure = default == ENGLISH and sum(map(sample.count, _SURELY_ENGLISH)) >= _SURE_FROM
-    if is_sure and len(sample.encode("utf-8", "replace")) <= _MOST_BYTES_PER_CHARACTER * len(sample):
+    if default == ENGLISH and _is_surely_english(sample):
         return ENGLISH
     if sample.isascii():
         return _detect_by_words(sample.lower(), None, default, max(least_evidence, _LEAST_IN_ASCII))
     sample = unicodedata.normalize("NFC", sample).lower()
-    letters: Counter[str] = Counter()
-    for character, count in Counter(sample).items():
-        if script := find_script(character):
-            letters[script] += count
-    latin = letters.pop("latin", 0)
-    if letters:
+    if _letter_of_other_script().search(sample):
+        letters: Counter[str] = Counter()
+        for character, count in Counter(sample).items():
+            if script := find_script(character):
+                letters[script] += count
+        latin = letters.pop("latin", 0)
         if letters["kana"] * 10 >= letters["han"] and letters["kana"]:
             letters["kana"] += letters.pop("han", 0)
         script, count = letters.most_common(1)[0]
@@ -220,18 +230,29 @@ def detect_language(text: str, default: str = ENGLISH, *, least_evidence: float 
     return _detect_by_words(sample, None, default, least_evidence)
 
 
+def _is_surely_english(sample: str) -> bool:
+    found = 0
+    for word in _SURELY_ENGLISH:
+        found += sample.count(word)
+        if found >= _SURE_FROM:
+            return len(sample.encode("utf-8", "replace")) <= _MOST_BYTES_PER_CHARACTER * len(sample)
+    return False
+
+
 def _detect_by_words(sample: str, among: tuple[str, ...] | None, default: str, least: float) -> str:
     """The language of a lowercase text by its words and letters: one of those given, or any, or the default."""
     telling = _telling_words()
     scores: dict[str, float] = dict.fromkeys(among, 0.0) if among else {default: 0.0}
-    words = _WORD.findall(sample.replace("’", "'"))
-    for word in words:
-        for part in (word,) if word in telling else word.split("'"):
-            for code, weight in _find_evidence(part) if part in telling else ():
-                scores[code] = scores.get(code, 0.0) + weight
+    sample = sample.replace("’", "'")
+    parts = words = _WORD.findall(sample)
+    if "'" in sample:
+        parts = [part for word in words for part in ((word,) if word in telling else word.split("'"))]
+    for part in filter(telling.__contains__, parts):
+        for code, weight in _find_evidence(part):
+            scores[code] = scores.get(code, 0.0) + weight
     if not sample.isascii():
-        for letter, count in Counter(sample).items():
-            languages = _TELLING_LETTERS.get(letter, "").split()
+        for letter, count in Counter(filter(_TELLING_LETTERS.__contains__, sample)).items():
+            languages = _TELLING_LETTERS[letter].split()
             for code in languages:
                 scores[code] = scores.get(code, 0.0) + _LETTER_WEIGHT * (min(count, 4) / len(languages)) ** 0.5
     if among:
