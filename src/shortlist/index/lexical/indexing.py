@@ -265,7 +265,7 @@ def _index_scanned(
         words, tokens, expanded = _expand_others(words, tokens, language_of_tokens, expanded, analyzer, languages.codes)
     offsets, terms = expanded.offsets, expanded.keys
     if analyzer.keeps_lone_stop_words:
-        offsets, terms = _keep_lone_stop_words(words, tokens, counts, expanded)
+        offsets, terms = _keep_lone_stop_words(words, tokens, counts, is_searched_text, expanded)
     keys, numbers = np.unique(terms, return_inverse=True)
     starts, out_docs, tfs, lengths = text_loops.count(
         tokens, counts, *places[:2], docs, offsets.astype(np.uint32), numbers.astype(np.uint32), len(keys)
@@ -277,11 +277,20 @@ def _index_scanned(
 
 def _encode(texts: Sequence[str]) -> Spans:
     """All texts in one buffer, normalized to NFC."""
-    nfc = (text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts)
-    encoded = [text.encode("utf-8", "replace") for text in nfc]
+    return _join([text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts])
+
+
+def _join(texts: Iterable[str]) -> Spans:
+    """All texts in one buffer."""
+    encoded = [text.encode("utf-8", "replace") for text in texts]
     sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
     ends = np.cumsum(sizes)
     return Spans(np.frombuffer(b"".join(encoded), np.uint8), ends - sizes, ends)
+
+
+def _hash_terms(terms: Iterable[str]) -> NDArray[np.uint64]:
+    """`analyzers.term_key` of each term."""
+    return text_loops.hash_spans(*_join(terms))
 
 
 class Expanded(NamedTuple):
@@ -319,7 +328,7 @@ def _expand(words: Spans, is_searched: NDArray[np.bool_], analyzer: Analyzer) ->
     strange_terms = _expand_strange(words.select(strange).strings(), analyzer)
     strange_counts = np.fromiter(map(len, strange_terms), np.int64, len(strange_terms))
     word_of_term = np.concatenate([several, word_of_part[is_stemmed][is_term], np.repeat(strange, strange_counts)])
-    strange_keys = np.array([term_key(term) for terms in strange_terms for term in terms], dtype=np.uint64)
+    strange_keys = _hash_terms(term for terms in strange_terms for term in terms)
     whole_keys = text_loops.hash_spans(folded, starts[several], ends[several])
     keys = np.concatenate([whole_keys, stem_keys[is_term], strange_keys])
     order = np.argsort(word_of_term, kind="stable")
@@ -384,7 +393,7 @@ def _expand_others(
         analyzers_by_place[place].expand(word) if place < len(codes) else (language_term(codes[place - len(codes)]),)
         for word, place in zip(words.select(originals).strings(), places.tolist(), strict=True)
     ]
-    keys = np.array([term_key(term) for own in terms for term in own], dtype=np.uint64)
+    keys = _hash_terms(term for own in terms for term in own)
     ends = np.cumsum(np.fromiter(map(len, terms), np.int64, len(terms)))
     offsets = np.concatenate([expanded.offsets, expanded.offsets[-1] + ends])
     more = Spans(
@@ -396,16 +405,22 @@ def _expand_others(
 
 
 def _keep_lone_stop_words(
-    words: Spans, tokens: NDArray[np.int32], counts: NDArray[np.int32], expanded: Expanded
+    words: Spans,
+    tokens: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    is_searched_text: NDArray[np.bool_],
+    expanded: Expanded,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Give the tokens of texts of stop words alone new word numbers; the offsets and keys of terms with theirs."""
     offsets, keys, *_ = expanded
     numbers: dict[int, int] = {}
     for text, start in zip(*text_loops.find_silent_texts(tokens, counts, offsets), strict=True):
+        if not is_searched_text[text]:
+            continue
         here = slice(start, start + counts[text])
         tokens[here] = [numbers.setdefault(word, len(words.starts) + len(numbers)) for word in tokens[here].tolist()]
     folded = [fold(word) for word in words.select(np.array(list(numbers), dtype=np.int64)).strings()]
-    new_keys = np.array([term_key(word) for word in folded if word.strip("_")], dtype=np.uint64)
+    new_keys = _hash_terms(word for word in folded if word.strip("_"))
     new_offsets = len(keys) + np.cumsum([bool(word.strip("_")) for word in folded], dtype=np.int64)
     return np.concatenate([offsets, new_offsets]), np.concatenate([keys, new_keys])
 

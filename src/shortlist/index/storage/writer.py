@@ -97,7 +97,9 @@ class Unindexed(NamedTuple):
     text: str
     context: str
     language: str = ""  # that its document declares
-    columns: tuple[str, str, str] = ("{}", "", "")  # the metadata, kind and source of its document
+    metadata: str = "{}"  # of its document, as the kind and the source
+    kind: str = ""
+    source: str = ""
 
     @property
     def fields(self) -> Fields:
@@ -144,7 +146,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
         postings=build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
-        columns=Columns.of([passage.columns for passage in passages]),
+        columns=Columns.of([passage[-3:] for passage in passages]),
     )
 
 
@@ -170,7 +172,9 @@ def rebuild_segment(
             connection.plain(text),
             context,
             find_declared_language(parse_metadata(metadata)) or config.passage_language,
-            (metadata, kind, source),
+            metadata,
+            kind,
+            source,
         )
         for number, document, ordinal, id, title, keywords, text, context, metadata, kind, source in rows
     ]
@@ -281,18 +285,21 @@ class Change:
 
     def _add_passages(self, document: Document, number: int, metadata: str) -> None:
         language = find_declared_language(document.metadata) or self._config.passage_language
-        columns = metadata, document.kind, document.source
+        id, title, keywords, kind, source = (
+            document.id, document.title, document.keywords or (), document.kind, document.source,
+        )  # fmt: skip
         for ordinal, piece in enumerate(split(document, self._config.chunk_size, self._config.chunk_overlap)):
-            text = document.content if piece.text is None else piece.text
-            id, title, context = document.id, document.title, piece.context
-            shown = (id, title, text, document.kind, document.source, piece.locator, metadata, context)
+            text, context = document.content if piece.text is None else piece.text, piece.context
+            shown = (id, title, text, kind, source, piece.locator, metadata, context)
             self._last_passage += 1
             passage = self._last_passage
             self._passages.append(
                 (passage, number, ordinal, piece.locator, piece.text, checksum_passage(shown), context)
             )
             self._pending.append(
-                Unindexed(passage, number, ordinal, id, title, document.keywords, text, context, language, columns)
+                Unindexed(
+                    passage, number, ordinal, id, title, keywords, text, context, language, metadata, kind, source
+                )
             )
             self._characters += len(text)
         if len(self._passages) >= FLUSH_ROWS:

@@ -40,7 +40,7 @@ def split(document: Document, size: int = CHUNK_SIZE, overlap: int = CHUNK_OVERL
     content = document.content
     spans: list[tuple[int, int]] = []
     starts: list[int] = []
-    paths, entries = [""], Entries()
+    paths, entries = [""], NO_ENTRIES
     if document.kind in CHUNKED_KINDS and len(content) > size:
         if pieces := _split_code(document, size, overlap):
             return pieces
