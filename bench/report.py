@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+import shortlist
+
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = (
     "shortlist",
@@ -84,6 +86,8 @@ def save(name: str, figures: Any, *, beside_others: bool = False) -> None:
 
 
 def _version(package: str) -> str:
+    if package == "shortlist":  # whose metadata are older than a checkout that has been updated
+        return shortlist.__version__
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -39,12 +39,22 @@ def test_workflows_pin_what_they_use_and_may_only_read_by_default(file: Any) -> 
 def test_all_versions_agree() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     (wheel,) = re.findall(r'"shortlist-([\d.]+)-py3-', read_page("installation.md"))
+    released, date = find_newest_release((ROOT / "CHANGELOG.md").read_text("utf-8"))
     server = describe_server(REPOSITORY)
     (package,) = server["packages"]
     (requirement,) = package["runtimeArguments"]
-    found = [read_version(), citation["version"], wheel, server["version"], package["version"]]
+    found = [read_version(), citation["version"], wheel, released, server["version"], package["version"]]
     assert found == [shortlist.__version__] * len(found)
+    assert str(citation["date-released"]) == date
     assert requirement["value"] == f"shortlist[mcp]=={shortlist.__version__}"
+
+
+def find_newest_release(changelog: str) -> tuple[str, str]:
+    """The version of the first section that has one, and its date."""
+    headings = re.findall(r"^## (.*)$", changelog, re.MULTILINE)
+    newest = headings[headings[0] == "Unreleased"]
+    version, date = re.fullmatch(r"(\d+\.\d+\.\d+) \((\d{4}-\d\d-\d\d)\)", newest).groups()  # type: ignore[union-attr]
+    return version, date
 
 
 def test_the_entry_of_the_mcp_registry_keeps_the_limits_of_its_schema() -> None:

@@ -22,7 +22,7 @@ import lazy_loader
 
 from shortlist import compat
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # transformers, which some embedders use, would otherwise load TensorFlow if that is installed.
 os.environ.setdefault("USE_TF", "0")
