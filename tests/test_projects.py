@@ -41,16 +41,16 @@ def test_a_linked_working_tree_has_the_main_one_if_the_repository_knows_it(
 ) -> None:
     assert main_worktree() is None
     about = project / ".git" / "worktrees" / "new"
-    linked = project.parent / "new"
+    linked = project.parent / "new ü"
     for folder in (about, linked):
         folder.mkdir(parents=True)
-    (linked / ".git").write_text(f"gitdir: {about}\n")
+    (linked / ".git").write_text(f"gitdir: {about}\n", "utf-8")
     monkeypatch.chdir(linked)
     assert main_worktree() is None
-    (about / "gitdir").write_text(f"{linked / '.git'}\n")
+    (about / "gitdir").write_text(f"{linked / '.git'}\n", "utf-8")
     assert main_worktree() == project
     (linked / ".git").write_text("gitdir: ../shop/.git/worktrees/new\n")
-    (about / "gitdir").write_text("../../../../new/.git\n")
+    (about / "gitdir").write_text("../../../../new ü/.git\n", "utf-8")
     assert main_worktree() == project
     (about / "gitdir").write_text(f"{project / '.git'}\n")  # that of another
     assert main_worktree() is None

@@ -56,7 +56,7 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
                 os.chmod(draft, mode)
             file.flush()
             os.fsync(file.fileno())
-        _replace(draft, path)
+        replace_file(draft, path)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
@@ -68,8 +68,8 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
             os.close(folder)
 
 
-def _replace(draft: Path, path: Path) -> None:
-    """Replace a file. Windows refuses that while another process reads it, which takes a moment."""
+def replace_file(draft: Path, path: Path) -> None:
+    """Replace a file, or a link to one. Windows refuses that while another process reads it, which takes a moment."""
     for left in reversed(range(REPLACE_TRIES if sys.platform == "win32" else 1)):
         try:
             os.replace(draft, path)

@@ -29,9 +29,9 @@ def main_worktree() -> Path | None:
     """The main working tree of the repository, if the current folder is in a linked one that the repository knows."""
     link = project_root() / ".git"
     try:
-        about = (link.parent / link.read_text().removeprefix("gitdir:").strip()).resolve()
+        about = (link.parent / link.read_text("utf-8").removeprefix("gitdir:").strip()).resolve()
         is_linked = about.parts[-3:-1] == (".git", "worktrees")
-        is_known = is_linked and (about / (about / "gitdir").read_text().strip()).resolve() == link.resolve()
+        is_known = is_linked and (about / (about / "gitdir").read_text("utf-8").strip()).resolve() == link.resolve()
     except (OSError, ValueError):
         return None
     return about.parents[2] if is_known else None

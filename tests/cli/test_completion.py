@@ -23,6 +23,15 @@ def test_completion_scripts_and_words(name: str, shop: Shell) -> None:
     assert words.out.split() == ["plain,shop"]
 
 
+def test_a_startup_file_keeps_its_lines_and_has_the_ends_that_shells_read(shop: Shell) -> None:
+    profile = shop.folder / "home" / ".bashrc"
+    profile.parent.mkdir()
+    profile.write_bytes("alias ü='ls'\nexport A=1".encode())
+    assert shop("--install-completion", SHELL="/bin/bash").code == 0
+    lines = profile.read_bytes().decode().split("\n")
+    assert lines == ["alias ü='ls'", "export A=1", "source ~/.bash_completions/shortlist.sh", ""]
+
+
 def test_completion_of_an_unknown_shell_is_a_usage_error(shell: Shell) -> None:
     done = shell("--install-completion", SHELL="/bin/tcsh")
     assert (done.code, "tcsh" in done.err) == (2, True)

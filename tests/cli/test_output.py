@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 import shortlist
 from shortlist import Problem
-from shortlist.cli.output import Output
+from shortlist.cli.output import Output, write
 from tests.cli.conftest import Shell
 
 pytestmark = pytest.mark.process
@@ -55,6 +57,16 @@ def test_a_closed_pipe_is_not_an_error(shop: Shell) -> None:
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(timeout=60) == 0
+
+
+def test_a_pipe_that_no_one_reads_is_the_same_error_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(sys, "stdout", Closed())
+    with pytest.raises(BrokenPipeError):
+        write("text")
 
 
 def test_what_the_encoding_of_a_terminal_lacks_is_spelled_with_other_characters(shell: Shell) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shortlist.mcp_client.server_entries import fingerprint, normalize
+from shortlist.mcp_client.server_entries import fingerprint, normalize, split_command
 
 FILES: dict[str, Any] = {"command": "npx", "args": ["@a/files", "/x"], "env": {"A": "1", "K": "${KEY}"}}
 CLOUD: dict[str, Any] = {"url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}
@@ -76,3 +76,16 @@ def test_a_broken_entry_equals_no_other(broken: Any) -> None:
 def test_values_of_the_wrong_type_stay_for_the_reader_to_name() -> None:
     entry = {"command": 3, "env": "A=b", "env_vars": "X", "env_http_headers": ["Y"], "headers": 4}
     assert normalize(entry) == {"command": 3, "env": "A=b", "headers": 4}
+
+
+@pytest.mark.parametrize(
+    ("platform", "text", "words"),
+    [
+        ("linux", "npx -y '@a/files' /my\\ files # 1", ["npx", "-y", "@a/files", "/my files", "#", "1"]),
+        ("win32", "C:\\tools\\files.exe --root D:\\data", ["C:\\tools\\files.exe", "--root", "D:\\data"]),
+        ("win32", '"C:\\Program Files\\files.exe" -x', ["C:\\Program Files\\files.exe", "-x"]),
+        ("win32", "uvx --from 'shortlist[mcp]' shortlist", ["uvx", "--from", "shortlist[mcp]", "shortlist"]),
+    ],
+)
+def test_a_command_is_split_as_its_system_writes_paths(platform: str, text: str, words: list[str]) -> None:
+    assert split_command(text, platform) == words

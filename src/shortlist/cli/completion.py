@@ -50,11 +50,11 @@ def _install_completion(shell: str, script: str) -> str:
     place, startup, line = SHELLS[shell]
     file = Path.home() / place
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{script}\n", "utf-8")
+    file.write_text(f"{script}\n", "utf-8", newline="\n")
     profile = Path.home() / startup
     text = profile.read_text("utf-8") if startup and profile.exists() else ""
     if line not in text:
-        profile.write_text(f"{text.rstrip()}\n{line}\n".lstrip(), "utf-8")
+        profile.write_text(f"{text.rstrip()}\n{line}\n".lstrip(), "utf-8", newline="\n")
     return f"Installed {shell} completion in {file}. Restart the shell to use it.\n"
 
 

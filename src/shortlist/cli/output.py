@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 import os
 import sys
@@ -150,7 +151,12 @@ def write(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     codecs.register_error("spell", _spell)
     sys.stdout.write(text.encode(encoding, "spell").decode(encoding))
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # how Windows reports a pipe that no one reads
+            raise BrokenPipeError from None
+        raise
 
 
 def _write_error(text: str) -> None:

@@ -18,7 +18,7 @@ from shortlist.install.agent_config import NAME, AgentConfig, Data, FileChange, 
 from shortlist.install.agents import AGENTS, Agent, Places, Scope
 from shortlist.install.hooks import HookPlan
 from shortlist.install.relocation import DISABLED, Relocation
-from shortlist.mcp_client.server_entries import is_server
+from shortlist.mcp_client.server_entries import is_server, split_command
 
 # Agents pass few variables on to the servers that they start.
 FOLDERS = ("SHORTLIST_CONFIG_DIR", "SHORTLIST_DATA_DIR", "SHORTLIST_CACHE_DIR")
@@ -173,7 +173,7 @@ def make_command(places: Places, command: str | None) -> list[str]:
     if command is None:
         return find_own_command(places)
     try:
-        words = shlex.split(command, posix=places.platform != "win32")
+        words = split_command(command, places.platform)
     except ValueError:
         words = []
     if not words:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from shortlist._files import hash_file
+from shortlist._files import hash_file, replace_file
 from shortlist._paths import DEVICE, UNSAFE_LETTER, data_dir, make_folder
 from shortlist._text import clean, count_of
 from shortlist.errors import InputError
@@ -89,7 +89,7 @@ class Uploads:
             draft = folder.parent / f"{uuid.uuid4().hex}.draft"
             try:
                 draft.write_bytes(content)
-                os.replace(draft, target)  # which replaces a link itself and not what it leads to
+                replace_file(draft, target)  # which replaces a link itself and not what it leads to
             finally:
                 draft.unlink(missing_ok=True)
             sizes[path] = len(content)

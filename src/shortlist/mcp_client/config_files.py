@@ -22,7 +22,7 @@ from shortlist.documents import Problem
 from shortlist.errors import InputError, SourceError
 from shortlist.mcp_client.project_trust import is_trusted, key_of
 from shortlist.mcp_client.server_config import KEYS, ServerConfig, find_entries, runs_shortlist, servers_of
-from shortlist.mcp_client.server_entries import command_line, is_server, list_local
+from shortlist.mcp_client.server_entries import command_line, is_server, list_local, split_command
 from shortlist.safety.untrusted_files import LARGEST_DATA, LARGEST_TEXT, read_regular_file
 
 OWN_FILE = "mcp.json"  # in our configuration directory
@@ -244,6 +244,6 @@ def servers_at(*place: Any, name: str | None = None) -> tuple[str, Callable[[], 
             server = ServerConfig(name or url["host"], url=words[0])
         elif isinstance(first, Path) or file.is_file() or file.suffix in (".json", ".toml"):
             return name or "mcp", lambda: servers_in_files([file])
-        words = shlex.split(words[0])
+        words = split_command(words[0])
     server = server or ServerConfig(name or Path(words[0]).stem, words[0], tuple(words[1:]))
     return server.name, lambda: iter([server])

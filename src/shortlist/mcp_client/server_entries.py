@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import PureWindowsPath
@@ -95,6 +97,15 @@ def command_line(entry: Any) -> list[Any]:
     """The command and arguments of an entry as written."""
     plain = normalize(entry)
     return [plain.get("command") or "", *_items(plain.get("args"))] if isinstance(plain, Mapping) else [""]
+
+
+def split_command(text: str, platform: str = sys.platform) -> list[str]:
+    """The words of a command that a person wrote. On Windows, a backslash is part of a path and escapes nothing."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=False)
+    words.whitespace_split, words.commenters = True, ""
+    if platform == "win32":
+        words.escape = ""
+    return list(words)
 
 
 def fingerprint(entry: Any) -> tuple[Any, ...] | None:

@@ -69,6 +69,8 @@ def serve(settings: S, make_app: Callable[[S], FastAPI] = create_app) -> None:
     if server.must_restart:
         command = make_restart_command()
         if sys.platform == "win32":  # where execv ends this process, for which the terminal waits
+            for number in HANDLED_SIGNALS:  # the new process gets them too, and has to end by itself
+                signal.signal(number, signal.SIG_IGN)
             raise SystemExit(subprocess.run(command, check=False).returncode)
         os.execv(sys.executable, command)
 
