@@ -23,6 +23,7 @@ import sys
 import sysconfig
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -81,18 +82,20 @@ def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Pa
     windows = "windows" in target if target else sys.platform == "win32"
     end, more = (".dll", []) if windows else (".so", ["-fPIC", "-lm"])
     sources = sorted(map(str, KERNELS.glob("*.c")))
-    made = []
     levels = (ZIG_LEVELS if "ziglang" in command else LEVELS).get(machine, ["-O3"])
-    for level, option in enumerate(levels):
-        library = folder / f"loops-{level}{end}"
+    libraries = [folder / f"loops-{level}{end}" for level in range(len(levels))]
+
+    def compile_level(option: str, library: Path) -> subprocess.CompletedProcess[str]:
         arguments = [*options, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-        if done.returncode and level and not wanted:
-            break  # an old compiler, which does not know this kind of processor
-        if done.returncode:
-            shutil.rmtree(folder)
-            raise RuntimeError(f"The loops could not be compiled for {wanted or 'this machine'}:\n{done.stderr}")
-        made.append(library)
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(compile_level, levels, libraries))
+    # An old compiler may not know the newer kinds of processors.
+    if failed := [one for one in done[: len(done) if wanted else 1] if one.returncode]:
+        shutil.rmtree(folder)
+        raise RuntimeError(f"The loops could not be compiled for {wanted or 'this machine'}:\n{failed[0].stderr}")
+    made = [library for library, one in zip(libraries, done, strict=True) if not one.returncode]
     for rest in (*folder.glob("*.pdb"), *folder.glob("*.lib")):
         rest.unlink()
     return made
