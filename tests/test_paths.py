@@ -6,9 +6,10 @@ import stat
 import sys
 from pathlib import Path
 
+import platformdirs
 import pytest
 
-from shortlist._paths import cache_dir, config_dir, data_dir, describe_os_error, make_folder
+from shortlist._paths import cache_dir, config_dir, data_dir, describe_os_error, make_folder, user_config_folder
 
 
 def test_a_variable_overrides_the_usual_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,6 +22,18 @@ def test_a_variable_overrides_the_usual_folder(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("HOME" if sys.platform != "win32" else "USERPROFILE", str(tmp_path))
     monkeypatch.setenv("SHORTLIST_DATA_DIR", "~/elsewhere")
     assert data_dir() == tmp_path / "elsewhere"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG variables count on Linux")
+@pytest.mark.parametrize("xdg", ["", "/elsewhere", "relative"])
+@pytest.mark.parametrize("home", ["/home/ada", ""])
+def test_the_usual_folders_are_those_of_platformdirs(xdg: str, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    for kind, find in {"data": data_dir, "config": config_dir, "cache": cache_dir}.items():
+        monkeypatch.delenv(f"SHORTLIST_{kind.upper()}_DIR", raising=False)
+        monkeypatch.setenv(f"XDG_{kind.upper()}_HOME", xdg)
+        assert find() == Path(getattr(platformdirs, f"user_{kind}_dir")("shortlist", appauthor=False))
+    assert user_config_folder() == platformdirs.user_config_path(roaming=True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")

@@ -13,22 +13,21 @@ Beside them are `shortlist.errors` (all errors), `shortlist.eval` (evaluation) a
 earlier retrievers and registries).
 """
 
+from __future__ import annotations
+
+import functools
 import importlib
 import os
-import warnings
-from typing import Any
 
-import lazy_loader
-
-from shortlist import compat
+TYPE_CHECKING = False  # importing typing takes 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __version__ = "0.3.0"
 
 # transformers, which some embedders use, would otherwise load TensorFlow if that is installed.
 os.environ.setdefault("USE_TF", "0")
-
-# The names and their homes are in __init__.pyi; each is imported on first use, so that importing the package is fast.
-_load, _, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # Names that work but need not be learned: modules, types that are rarely written, and errors that are rarely caught.
 _OTHERS = {
@@ -37,18 +36,35 @@ _OTHERS = {
     *("CorpusBusy", "CorpusDamaged", "CorpusError", "CorpusMismatch", "EmbedderError", "EngineError", "LLMError"),
     *("MissingExtra", "QueryTooLong", "RegistryDamaged", "ServiceError", "SourceError"),
 }
-_MOVED = dict.fromkeys(compat.__all__, "shortlist.compat") | {"Ranking": "shortlist.results"}
 
-__all__ = [name for name in _names if name not in _OTHERS and name not in _MOVED]
+
+@functools.cache
+def _attach() -> tuple[Callable[[str], Any], list[str], dict[str, str]]:
+    """What loads a name, all names, and the home of each name that has moved.
+
+    The names and their homes are in __init__.pyi, which takes 10 ms to read: the command line does without.
+    """
+    import lazy_loader  # noqa: PLC0415
+
+    load, _, names = lazy_loader.attach_stub(__name__, __file__)
+    moved = dict.fromkeys(importlib.import_module("shortlist.compat").__all__, "shortlist.compat")
+    return load, names, moved | {"Ranking": "shortlist.results"}
 
 
 def __getattr__(name: str) -> Any:
-    home = _MOVED.get(name)
-    if home is None:
-        return _load(name)
+    if name.startswith("_") and name != "__all__":  # a module of ours that is imported for the first time
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    load, names, moved = _attach()
+    if name == "__all__":
+        return [one for one in names if one not in _OTHERS and one not in moved]
+    if name not in moved:
+        return load(name)
+    import warnings  # noqa: PLC0415
+
+    home = moved[name]
     warnings.warn(f"shortlist.{name} is deprecated. Use {home}.{name}.", DeprecationWarning, stacklevel=2)
     return getattr(importlib.import_module(home), name)  # not stored here, so that every use warns
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "compat", "errors"]
+    return [*__getattr__("__all__"), "compat", "errors"]

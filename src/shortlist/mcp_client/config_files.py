@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from shortlist._paths import config_dir
+from shortlist._paths import config_dir, user_config_folder
 from shortlist._plain import MAX_DEPTH, is_deeper
 from shortlist._projects import main_worktree, project_folders
 from shortlist._text import count_of, printable
@@ -151,9 +151,7 @@ class ConfigurationFile:
 
 def user_files() -> list[Path]:
     """The possible configuration files of the user, ours first."""
-    from platformdirs import user_config_path  # noqa: PLC0415  # only where configurations are read
-
-    applications = [user_config_path(roaming=True) / name for name in APPLICATION_FILES]
+    applications = [user_config_folder() / name for name in APPLICATION_FILES]
     agents = [
         Path(os.environ.get(variable) or Path.home() / folder).expanduser() / name
         for variable, folder, name in USER_FILES
