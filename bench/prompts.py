@@ -147,12 +147,20 @@ def _time_hooks() -> dict[str, float]:
 
 
 def _time(arguments: list[str]) -> dict[str, float]:
-    event = {"hook_event_name": "UserPromptSubmit", "prompt": "make a pie chart of our budget: rent 4, pay 9, other 2"}
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
     walls, cpus = [], []
-    for _ in range(RUNS + 1):
+    for number in range(RUNS + 1):
+        prompt = f"make a pie chart of our budget: rent {number}, pay 9, other 2"  # a gateway remembers the last one
+        event = {"hook_event_name": "UserPromptSubmit", "prompt": prompt}
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         subprocess.run(
-            [sys.executable, *arguments], input=json.dumps(event), text=True, capture_output=True, check=True
+            [sys.executable, *arguments],
+            input=json.dumps(event),
+            text=True,
+            capture_output=True,
+            check=True,
+            env=environment,
         )
         walls.append(time.perf_counter() - began)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -47,7 +47,14 @@ def modules_after(code: str) -> set[str]:
 
 
 def test_importing_loads_no_heavy_part() -> None:
-    assert modules_after("import shortlist").isdisjoint(HEAVY)
+    assert modules_after("import shortlist").isdisjoint({*HEAVY, "lazy_loader", "shortlist.compat"})
+
+
+def test_a_star_import_brings_the_names_to_learn() -> None:
+    names: dict[str, object] = {}
+    exec("from shortlist import *", names)
+    assert set(shortlist.__all__) <= names.keys()
+    assert names["search"] is shortlist.search
 
 
 def test_a_small_lexical_search_imports_no_numba_and_no_model() -> None:
@@ -75,15 +82,20 @@ def test_a_search_of_a_path_compares_its_files_without_what_reads_them() -> None
     assert sorted(loaded & {*NOT_FOR_SEARCHES, "rich", "shortlist.library.build"}) == []
 
 
+HOOK = """
+from shortlist.mcp import hook
+event = b'{"hook_event_name": "UserPromptSubmit", "prompt": "where is the parcel"}'
+assert hook.answer_event(event) == ''
+"""
+
+
 def test_the_hook_loads_what_it_needs() -> None:
-    code = (
-        "from shortlist.mcp import hook\n"
-        'event = b\'{"hook_event_name": "UserPromptSubmit", "prompt": "where is the parcel"}\'\n'
-        "assert hook.answer_event(event) == ''"
-    )
-    loaded = modules_after(code)
-    assert "shortlist.mcp.prompt_hints" in loaded
-    assert sorted(loaded & ({*NOT_FOR_SEARCHES, "click", "rich", "mcp"} - INJECTION)) == []
+    loaded = modules_after(HOOK)
+    assert loaded.isdisjoint({*HEAVY, "hashlib", "lazy_loader", "logging", "platformdirs", "sqlite3"})
+    shortlist.build(["the parcel is at the office"], "mail").close()
+    loaded = modules_after(HOOK)
+    assert {"shortlist.mcp.prompt_hints", "onnxruntime"} <= loaded
+    assert sorted(loaded & ({*NOT_FOR_SEARCHES, "click", "rich", "mcp"} - INJECTION - {"onnxruntime"})) == []
 
 
 def test_help_imports_no_corpus_and_a_search_reads_no_settings() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from hashlib import blake2b
 from pathlib import Path
 
 GLOBAL_INDEX = "documents"  # the index that all projects share, if asked for
@@ -65,6 +64,8 @@ def is_of_another_project(name: str) -> bool:
 
 def folder_name(folder: Path) -> str:
     """A corpus name for a folder: its own name, and a hash that distinguishes folders with the same name."""
+    from hashlib import blake2b  # noqa: PLC0415  # takes 2 ms, and not every hook needs it
+
     full = folder.resolve()
     name = os.fsencode(full.name).decode(errors="replace")
     return f"{name or 'root'}-{blake2b(os.fsencode(full), digest_size=3).hexdigest()}"

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
+from shortlist._paths import data_dir
 from shortlist.mcp import hook, prompt_hints
+
+
+@pytest.fixture(autouse=True)
+def is_indexed() -> None:
+    """Without any data, nothing is searched."""
+    data_dir().mkdir(parents=True)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from shortlist.index.storage.usage_log import FILE as USAGE
 from shortlist.index.storage.usage_log import UsageLog
 from shortlist.mcp.gateway.tool_catalog import ToolCatalog
 from shortlist.mcp.usage_routing import RoutedLog, open_usage
+from shortlist.retrieval import agent_actions
 from shortlist.sources.mcp_tools import document_of
 
 if TYPE_CHECKING:
@@ -145,8 +146,6 @@ class _PendingCorpus:
         self._documents: list[Document] = []
 
     def find(self, query: str, embedder: str) -> tuple[str, float] | None:
-        from shortlist.retrieval import agent_actions  # noqa: PLC0415  # slow to load
-
         found = [
             document_of(tool.server, "tool", tool.approved or {"name": tool.name, "inputSchema": {}})
             for tool in self._catalog.list_held()

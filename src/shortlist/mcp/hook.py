@@ -12,6 +12,7 @@ import re
 import sys
 from typing import Any
 
+from shortlist._paths import data_dir
 from shortlist.mcp import hook_socket
 
 # The events that carry a prompt: of Claude Code and Codex, and of Gemini CLI.
@@ -55,12 +56,24 @@ def answer_event(event: bytes) -> str:
     if os.path.isdir(folder := data.get("cwd") or ""):
         os.chdir(folder)
     hint = hook_socket.ask_gateway(query)
-    if hint is None:
-        from shortlist.mcp.prompt_hints import find_stored_hints  # noqa: PLC0415  # slow to load
-
-        hint = find_stored_hints(query)
+    if hint is None and data_dir().exists():
+        hint = _search(query)
     context = {"hookEventName": name, "additionalContext": hint}
     return json.dumps({"hookSpecificOutput": context}) if hint else ""
+
+
+def _search(query: str) -> str:
+    """Search what is indexed. The model is loaded beside the imports: half of it is not Python."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  # slow to load, as are these
+
+    from shortlist.index.embedders import models, named  # noqa: PLC0415
+
+    with ThreadPoolExecutor(1) as beside:
+        if models.can_run_models():
+            beside.submit(named.load_embedder, "tools")  # if it fails, the search finds out
+        from shortlist.mcp import prompt_hints  # noqa: PLC0415
+
+    return prompt_hints.find_stored_hints(query)
 
 
 def make_query(prompt: str) -> str:

@@ -14,9 +14,10 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from shortlist._paths import data_dir, make_folder
-from shortlist._projects import folder_name, project_root
+from shortlist._projects import project_root
 
 ANSWER_SECONDS = 0.4  # that the hook waits; then it searches itself
 LONGEST_ANSWER = 8_000  # bytes
@@ -33,15 +34,19 @@ def socket_folder() -> Path:
 
 def _list_sockets() -> list[Path]:
     """The sockets of the gateways of this project, the latest first."""
-    prefix = folder_name(project_root()).rpartition("-")[2]
-    found = [(entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in _scan(prefix)]
+    found = [(entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in _scan()]
     return [Path(path) for _, path in sorted(found, reverse=True)]
 
 
-def _scan(prefix: str) -> Iterator[os.DirEntry[str]]:
-    folder = socket_folder()
+def _make_prefix() -> str:
+    """How the names of the sockets of this project begin."""
+    return f"{crc32(os.fsencode(project_root().resolve())):08x}-"
+
+
+def _scan() -> Iterator[os.DirEntry[str]]:
+    folder, prefix = socket_folder(), _make_prefix()
     if HAS_SOCKETS and _is_private(folder):
-        yield from (entry for entry in os.scandir(folder) if entry.name.startswith(f"{prefix}-"))
+        yield from (entry for entry in os.scandir(folder) if entry.name.startswith(prefix))
 
 
 def _is_private(folder: Path) -> bool:
@@ -105,7 +110,7 @@ def _make_path() -> Path | None:
     folder = socket_folder()
     make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / f"{folder_name(project_root()).rpartition('-')[2]}-{os.getpid()}"
+    path = folder / f"{_make_prefix()}{os.getpid()}"
     if not _is_private(folder) or len(os.fsencode(path)) > LONGEST_PATH:
         return None
     path.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from shortlist.safety.order_concepts import find_concepts, has_concept
 
+RULES = Path(__file__).with_name("injection_rules.toml")
 NEARBY = 100  # characters around a match in which an `unless` counts
 
 _LOOKALIKES = str.maketrans("аеорсухіјѕοαειІЕОАСԁӏһԛԝ", "aeopcyxijsoaeiIEOACdlhqw")
@@ -46,7 +47,7 @@ class _Rule(NamedTuple):
 
 @functools.cache
 def _data() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("injection_rules.toml").read_text("utf-8"))
+    return tomllib.loads(RULES.read_text("utf-8"))
 
 
 @functools.cache
