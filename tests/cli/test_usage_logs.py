@@ -20,6 +20,8 @@ def test_the_log_of_the_gateway_is_named_mcp(shell: Shell, monkeypatch: pytest.M
     assert [row["name"] for row in shell("learned", "--json").json["corpora"]] == ["mcp"]
     (row,) = shell("learned", "mcp", "--json").json["documents"]
     assert (row["id"], row["state"]) == ("deploy", "changed")
+    usage = shell("info", "mcp", "--json").json["usage"]
+    assert (usage["learning"], usage["searches"], usage["uses"]) == ("on", 1, 1)
     assert [case["gold"] for case in shell("cases", "export", "mcp", "--json").json["cases"]] == [["deploy"]]
     assert shell("eval", "mcp", "--from-usage", "--json").json["corpus"] == "mcp, skills"
     assert shell("forget", "mcp", "--id", "deploy").out == "1 search is deleted.\n"

@@ -124,7 +124,8 @@ class AgentActions:
             return _add_notes(found, [*notes, *skill_notes])
         notes += _describe_unlisted(unlisted)
         if found["abstained"] and _find_starting(unlisted):
-            found["reason"] = "Some servers have not listed their tools yet."
+            reason = "Some servers have not listed their tools yet."  # so what is near means nothing
+            found = {"abstained": True, "reason": reason, "results": [], "near": []}
         if empty := self.gateway.empty_notes():
             counts = (await run_in_thread(lambda: dict(self._collection.counts()))).values()
             is_empty = not any(sum(kinds.values()) if kind is None else kinds.get(kind) for kinds in counts)

@@ -123,6 +123,7 @@ def test_searches_wait_once_for_a_server_that_hangs(servers: Servers, monkeypatc
             assert "Not ready yet: hanging." in answer["note"]
         answer = await agent("discover", query="write an invoice")
         assert (answer["abstained"], answer["reason"]) == (True, "Some servers have not listed their tools yet.")
+        assert (answer["near"], "confidence_reason" in answer) == ([], False)
         assert waits == ["hanging"]
         sentence = await agent.error("call", tool="hanging/x")
         assert sentence.startswith("'hanging/x' is not available. The server hanging is not ready yet")

@@ -25,7 +25,7 @@ from shortlist.errors import CorpusNotFound, InputError, ShortlistError
 
 with lazy_imports():
     from shortlist import documents
-    from shortlist.cli import corpora, imports
+    from shortlist.cli import corpora, imports, usage_logs
     from shortlist.cli.terminal import corpus_tables
     from shortlist.index import corpus_paths, location
     from shortlist.library import corpus_names, opening, registry, uploads
@@ -199,6 +199,8 @@ def info(out: Output, name: str) -> None:
     corpus = corpora.open_corpus(out, name)
     entry = registry.find(name)
     data = {"bytes": opening.size_of(corpus.path)} | corpus.info() | {"source": entry.to_dict() if entry else None}
+    if name == "mcp":  # agents search with the gateway, which has a log of its own
+        data["usage"] |= usage_logs.find_log(name).facts()
     shown = dict(data)
     if usage := data.get("usage"):
         shown["usage"] = usage | {"since": date.fromtimestamp(usage["since"]) if usage.get("since") else None}
