@@ -39,7 +39,7 @@ def gains_of(postings: Postings) -> np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 def test_gains_are_rounded_up_by_less_than_a_step(postings: Postings) -> None:
-    impacts = ranking_loops.quantize(postings, kernel_numbers(SCORING, AVERAGE), 1.0)
+    impacts = ranking_loops.quantize(ranking_loops.describe(postings), kernel_numbers(SCORING, AVERAGE), 1.0)
     over = impacts / 255 - gains_of(postings)
     assert impacts.min() >= 1
     assert over.min() > -1e-9
@@ -47,9 +47,10 @@ def test_gains_are_rounded_up_by_less_than_a_step(postings: Postings) -> None:
 
 
 def test_the_bound_of_a_block_is_its_largest_impact(postings: Postings) -> None:
-    impacts = ranking_loops.quantize(postings, kernel_numbers(SCORING, AVERAGE), 1.0)
+    impacts = ranking_loops.quantize(ranking_loops.describe(postings), kernel_numbers(SCORING, AVERAGE), 1.0)
     frequent = np.arange(0, len(postings.keys), 2)
-    maxima, skips, packed = ranking_loops.tabulate(postings, impacts, frequent)
+    size = int(np.diff(postings.starts)[frequent].sum())
+    maxima, skips, packed = ranking_loops.tabulate(ranking_loops.describe(postings), impacts, frequent, size)
     assert maxima.shape == (len(frequent), -(-postings.size // BLOCK))
     for row, term in enumerate(frequent.tolist()):
         span = slice(int(postings.starts[term]), int(postings.starts[term + 1]))

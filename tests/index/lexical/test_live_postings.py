@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from shortlist.index.kernels import ranking_loops
 from shortlist.index.lexical.bm25 import Scoring
 from shortlist.index.lexical.indexing import build
 from shortlist.index.lexical.lexical_ranker import Lexical
-from shortlist.index.lexical.live_postings import Part
+from shortlist.index.lexical.live_postings import Impacts, Part
 from shortlist.index.lexical.postings import Fields, Postings, merge
 from tests.index.lexical import plain_parts
 from tests.index.lexical.samples import assert_ranks_as_if_exhaustive, contents, fields, index, plain, texts
@@ -54,6 +56,15 @@ def test_parts_with_dead_passages_score_as_one_build_of_the_living(
 
 def same_arrays(one: Postings, other: Postings) -> bool:
     return all(np.array_equal(array, other.arrays()[name]) for name, array in one.arrays().items())
+
+
+def test_impacts_that_are_copied_point_to_their_own_arrays() -> None:
+    impacts = Impacts.of(build([Fields("one", (), "two three")], plain), Scoring(), 3.0)
+    for other in (pickle.loads(pickle.dumps(impacts)), copy.deepcopy(impacts)):
+        assert other.describe() == impacts.describe()
+        for name, array, address in zip(impacts.arrays(), other.arrays().values(), other.addresses, strict=True):
+            assert array.ctypes.data == address
+            assert array.tolist() == impacts.arrays()[name].tolist()
 
 
 def test_impacts_made_at_another_average_length_still_lead_to_the_exact_ranking() -> None:

@@ -75,23 +75,24 @@ def point_to(structs: Sequence[PartStruct]) -> Any:
     return (ctypes.c_void_p * len(structs))(*map(ctypes.addressof, structs))
 
 
-def quantize(postings: Postings, numbers: Numbers, ceiling: float) -> NDArray[np.uint8]:
+def quantize(struct: PartStruct, numbers: Numbers, ceiling: float) -> NDArray[np.uint8]:
     """The gain of each posting as a number from 1 to 255, rounded up; 255 is the ceiling."""
-    struct, impacts = describe(postings), np.empty(len(postings.docs), np.uint8)
+    impacts = np.empty(struct.postings, np.uint8)
     set_numbers(struct, numbers)
     library.loops().quantize(ctypes.addressof(struct), ceiling, at(impacts, np.uint8))
     return impacts
 
 
 def tabulate(
-    postings: Postings, impacts: NDArray[np.uint8], frequent: NDArray[np.int64]
+    struct: PartStruct, impacts: NDArray[np.uint8], frequent: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint16]]:
-    """For frequent terms the largest impact in each block, where each stretch begins, and places with impacts."""
-    struct = describe(postings)
+    """For frequent terms the largest impact in each block, where each stretch begins, and places with impacts.
+
+    `size` is the number of their postings, unless it is damaged.
+    """
     maxima = np.zeros((len(frequent), struct.blocks), np.uint8)
     skips = np.empty((len(frequent), struct.stretches), np.uint32)
-    wanted = int((postings.starts[frequent + 1] - postings.starts[frequent]).sum())
-    packed = np.empty(min(max(wanted, 0), len(postings.docs)), np.uint16)  # out of bounds only if `starts` are damaged
+    packed = np.empty(min(max(size, 0), struct.postings), np.uint16)
     library.loops().tabulate(
         ctypes.addressof(struct), at(impacts, np.uint8), at(frequent, np.int64), len(frequent),
         at(maxima, np.uint8), at(skips, np.uint32), at(packed, np.uint16), len(packed),

@@ -218,12 +218,11 @@ class CompiledParts:
             for part, struct in zip(self._parts, self._structs, strict=True):
                 impacts = part.impacts(self._scoring, self._average)
                 self._kept.append(impacts)
-                struct.frequent, struct.frequents = at(impacts.frequent, np.int64), len(impacts.frequent)
-                struct.maxima, struct.skips = at(impacts.maxima, np.uint8), at(impacts.skips, np.uint32)
-                struct.packed, struct.packings = at(impacts.packed, np.uint16), len(impacts.packed)
+                values, struct.frequent, struct.maxima, struct.skips, struct.packed = impacts.addresses
+                struct.frequents, struct.packings = len(impacts.frequent), len(impacts.packed)
                 struct.step = FORMULAS[self._scoring.formula].ceiling(self._scoring.k1) / 255
                 struct.drift = impacts.scale / struct.scale if struct.scale else 1.0
-                struct.impacts = at(impacts.values, np.uint8)  # the last one: with it, `look_at` uses all of them
+                struct.impacts = values  # the last one: with it, `look_at` uses all of them
             self._has_prepared = True
 
     @contextmanager

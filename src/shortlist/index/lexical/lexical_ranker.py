@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,10 +57,16 @@ def count_languages(
     """The number of passages in each language, the most frequent first; empty if the analyzer stores none."""
     if not analyzer.detects_languages or not passages:
         return {}
-    terms = {language_term(code): code for code in list_languages() if code != ENGLISH}
+    terms = _language_terms()
     counts = {terms[term]: count for term, count in frequency(list(terms)).items() if count}
     counts[ENGLISH] = passages - sum(counts.values())
     return {code: counts[code] for code in sorted(counts, key=lambda code: (-counts[code], code)) if counts[code] > 0}
+
+
+@cache
+def _language_terms() -> dict[str, str]:
+    """The terms that stand for languages other than English, with their codes."""
+    return {language_term(code): code for code in list_languages() if code != ENGLISH}
 
 
 def bind_analyzer(analyzer: Analyzer, languages: Mapping[str, int]) -> Analyzer:
@@ -218,7 +224,7 @@ class Lexical:
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """The number of live passages that have each of these terms."""
         distinct = list(dict.fromkeys(terms))
-        return dict(zip(distinct, self._find(distinct).df, strict=True))
+        return dict(zip(distinct, self._loops.find(list(map(term_key, distinct)))[1], strict=True))
 
     def knows(self, terms: TermWeights) -> bool:
         """Whether any passage has any of these terms."""

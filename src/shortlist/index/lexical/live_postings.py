@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.index.kernels import formulas
-from shortlist.index.kernels.ranking_loops import STRETCH, Numbers, quantize, tabulate
+from shortlist.index.kernels.library import at
+from shortlist.index.kernels.ranking_loops import STRETCH, Numbers, describe, quantize, tabulate
 from shortlist.index.lexical.bm25 import FORMULAS, Scoring, norm
 from shortlist.index.lexical.postings import Postings, freeze, is_ascending
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # A term in at least one of this many passages has bounds for every block; the postings of a rarer one are read.
 FREQUENT = 64
+
+_TYPES: tuple[type[np.generic], ...] = (np.uint8, np.int64, np.uint8, np.uint32, np.uint16)  # of the arrays of impacts
 
 # How far the average length may change before the bounds are too loose.
 DRIFT = 1.1
@@ -61,16 +64,25 @@ class Impacts:
     maxima: NDArray[np.uint8]  # frequent terms x blocks
     skips: NDArray[np.uint32]  # frequent terms x stretches, and an end
     packed: NDArray[np.uint16]
+    addresses: tuple[int, ...] = field(init=False)  # of the arrays, in their order
 
     def __post_init__(self) -> None:
-        freeze(*self.arrays().values())
+        arrays = list(self.arrays().values())
+        freeze(*arrays)
+        object.__setattr__(self, "addresses", tuple(map(at, arrays, _TYPES)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles have other addresses."""
+        return Impacts, (self.scoring, self.scale, *self.arrays().values())
 
     @classmethod
     def of(cls, postings: Postings, scoring: Scoring, average: float) -> Impacts:
         numbers, ceiling = kernel_numbers(scoring, average), FORMULAS[scoring.formula].ceiling(scoring.k1)
-        values = quantize(postings, numbers, ceiling)
+        struct = describe(postings)
+        values = quantize(struct, numbers, ceiling)
         frequent = np.flatnonzero(np.diff(postings.starts) * FREQUENT >= postings.size)
-        return cls(scoring, numbers.scale, values, frequent, *tabulate(postings, values, frequent))
+        sizes = postings.starts[frequent + 1] - postings.starts[frequent]
+        return cls(scoring, numbers.scale, values, frequent, *tabulate(struct, values, frequent, int(sizes.sum())))
 
     def find_fault(self, postings: Postings) -> str:
         """What no impacts of these postings can contain; empty if there is nothing."""
@@ -88,7 +100,7 @@ class Impacts:
         return ""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:]}
+        return {f"impacts.{name}": getattr(self, name) for name in self.__slots__[2:-1]}
 
     def describe(self) -> dict[str, Any]:
         return {"scoring": asdict(self.scoring), "scale": self.scale}
@@ -96,7 +108,7 @@ class Impacts:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], described: dict[str, Any]) -> Impacts:
         scoring = Scoring.from_dict(described["scoring"])
-        return cls(scoring, float(described["scale"]), *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:]))
+        return cls(scoring, float(described["scale"]), *(arrays[f"impacts.{name}"] for name in cls.__slots__[2:-1]))
 
 
 class Part:
@@ -121,7 +133,7 @@ class Part:
             part.dead = np.zeros(self.postings.size, dtype=bool) if self.dead is None else self.dead.copy()
             gone = gone[~part.dead[gone]]
             part.dead[gone] = True
-            part.dead_places = np.union1d(self.dead_places, gone)
+            part.dead_places = np.sort(np.concatenate([self.dead_places, gone]))
             part.live = self.live - len(gone)
             part.length_sums = self.length_sums - self.postings.lengths[gone].sum(axis=0, dtype=np.int64)
         return part
@@ -143,6 +155,7 @@ class Part:
     def impacts(self, scoring: Scoring, average: float) -> Impacts:
         """The impacts of the postings; computed again only if the average length has changed a lot."""
         scale, known = norm(scoring, average)[1], self._impacts
-        if known is None or known.scoring != scoring or not scale / DRIFT <= known.scale <= scale * DRIFT:
+        is_other = known is None or (known.scoring is not scoring and known.scoring != scoring)
+        if known is None or is_other or not scale / DRIFT <= known.scale <= scale * DRIFT:
             known = self._impacts = Impacts.of(self.postings, scoring, average)
         return known

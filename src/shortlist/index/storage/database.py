@@ -189,11 +189,8 @@ class Store:
             with self._connection(writes=True) as connection:
                 if connection.in_transaction:
                     raise CorpusBusy("This thread is still reading from the in-memory corpus. Finish that first.")
-                connection.execute(f"PRAGMA busy_timeout = {int(wait * 1000)}")
-                try:
+                with _waiting(connection, wait):
                     connection.execute("BEGIN IMMEDIATE")
-                finally:
-                    connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
                 self._is_changing = True
                 try:
                     before = connection.total_changes
@@ -220,16 +217,13 @@ class Store:
         """Truncate a large write-ahead log, unless a reader needs it; then a later commit does it."""
         with contextlib.suppress(OSError, sqlite3.OperationalError):  # the change is committed in any case
             if self.folder is not None and os.stat(f"{self._path}-wal").st_size > LARGEST_LOG:
-                connection.execute("PRAGMA busy_timeout = 0")
-                try:
+                with _waiting(connection, 0):
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                finally:
-                    connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
 
     def save(self, segment: Segment) -> SegmentRow:
         """Write the file of a segment. It is not live until `replace` names it."""
         first, last = int(segment.passages[0]), int(segment.passages[-1])
-        file = f"{first}-{last}-{uuid.uuid4().hex[:8]}.seg"
+        file = f"{first}-{last}-{os.urandom(4).hex()}.seg"
         self._fresh.append(file)
         if self.folder is None:
             self._in_memory[file] = segment
@@ -237,7 +231,8 @@ class Store:
         path = f"{self.folder}/{SEGMENTS}/{file}"
         try:
             foreign.check_segments(self.folder)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(f"{self.folder}/{SEGMENTS}")
             checksum = segments.write(segment, path)
             status = os.stat(path)
         except OSError as error:  # the disk is full or read-only
@@ -448,6 +443,19 @@ def _execute_first(connection: TextConnection, statement: str) -> None:
         if error.sqlite_errorcode != sqlite3.SQLITE_PROTOCOL:
             raise
         connection.execute(statement)
+
+
+@contextlib.contextmanager
+def _waiting(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    """Wait this long for other connections, not as long as usual."""
+    if seconds == WAIT_SECONDS:
+        yield
+        return
+    connection.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(WAIT_SECONDS * 1000)}")
 
 
 def _list_segments(folder: Path) -> list[str]:

@@ -181,11 +181,11 @@ def write(segment: Segment, path: str) -> int:
     contents: list[bytes | memoryview] = []
     offset, checksum = 0, 0
     for name, array in arrays.items():
-        data = _bytes(np.ascontiguousarray(array))
-        layout[name] = [array.dtype.str, list(array.shape), offset]
+        data, size = np.ascontiguousarray(array).data, array.nbytes
+        layout[name] = [array.dtype.str, array.shape, offset]
         checksum = zlib.crc32(data, checksum)
-        contents += data, bytes(_align(len(data)) - len(data))
-        offset += _align(len(data))
+        contents += data, bytes(_align(size) - size)
+        offset += _align(size)
     impacts = segment.impacts.describe() if segment.impacts is not None else None
     description = {"arrays": layout, "bytes": offset, "checksum": checksum, "impacts": impacts}
     if segment.columns is not None:

@@ -195,6 +195,11 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
     return start
 
 
+def _is_worth_merging(row: SegmentRow, dead: int, budget: int) -> bool:
+    """Whether so many passages of a segment are deleted that it should be written again without them."""
+    return dead == row.size or (dead > row.size / 2 and row.size <= budget)
+
+
 def _group(rows: Sequence[SegmentRow], most: int) -> list[list[SegmentRow]]:
     """Consecutive segments in groups with at most that many passages; without segments, an empty group."""
     groups: list[list[SegmentRow]] = [[]]
@@ -413,12 +418,11 @@ class Change:
             self._merge(group)
         self._flushed = len(last)
         rows = read_segments(self._connection) if full else rows
-        if dead := self._count_dead():
-            for row in rows:
-                gone = dead.get(row.first, 0)
-                if gone == row.size or (gone > row.size / 2 and row.size <= budget):
-                    self._merge([row])
-            rows = read_segments(self._connection)
+        dead = self._count_dead()
+        emptied = [row for row in rows if _is_worth_merging(row, dead.get(row.first, 0), budget)]
+        for row in emptied:
+            self._merge([row])
+        rows = read_segments(self._connection) if emptied else rows
         sizes = [row.size for row in rows] + ([fresh.size] if fresh else [])
         start = find_merge_start(sizes, budget)
         old, ours = sizes[: len(rows) - self._flushed], sum(sizes[len(rows) - self._flushed :])
