@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from itertools import pairwise
 
 import pytest
 
-from shortlist._plain import Plain, from_plain, is_deeper, load_yaml, to_plain
+from shortlist._plain import Plain, from_plain, get_maker, is_deeper, load_yaml, to_plain
+from shortlist.documents import Passage
+from shortlist.results import Hit
+
+COLUMNS = ("a", "Name", "Text.", "tool", "a.md", "1", {"k": 1}, "Guide")
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,23 @@ def test_yaml_that_is_broken_or_too_large_is_refused_with_the_reason(text: str, 
 def test_yaml_with_aliases_is_loaded() -> None:
     assert load_yaml("a: &a [1, 2]\nb: *a") == {"a": [1, 2], "b": [1, 2]}
     assert load_yaml("") is None
+
+
+def test_what_is_made_is_what_the_constructor_makes() -> None:
+    made = get_maker(Passage)(*COLUMNS)
+    assert type(made) is Passage
+    assert made == Passage(*COLUMNS)
+    assert (repr(made), replace(made, name="b")) == (repr(Passage(*COLUMNS)), replace(Passage(*COLUMNS), name="b"))
+    assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made
+    hit = Hit(made, 1.0, {"lexical": 2.0}, None, "tools", 0.5, True, None)
+    assert get_maker(Hit)(made, 1.0, {"lexical": 2.0}, None, "tools", 0.5, True, None) == hit
+
+
+def test_what_is_made_is_frozen() -> None:
+    made = get_maker(Passage)(*COLUMNS)
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, "name", "other")  # noqa: B010  # not what a checker of types permits
+    with pytest.raises(FrozenInstanceError):
+        del made.name
+    with pytest.raises(TypeError):
+        get_maker(Passage)("a", "Name")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shortlist._plain import get_maker
 from shortlist.documents import Document, Passage, Stamp
 from shortlist.errors import EmbedderError
 from shortlist.index.config import Config
@@ -362,14 +363,18 @@ class Snapshot:
         return Column(codes[of_document], distinct, self.generation)
 
     def _passages(self, numbers: Sequence[int]) -> list[Passage]:
-        found: dict[int, tuple[tuple[Any, ...], str]] = {}
+        found: dict[int, tuple[str, ...]] = {}
         for batch in batched(sorted(set(numbers)), _AT_ONCE):  # in their order, neighbors are read together
             rows = self._connection.rows(_select_passages(len(batch)), batch)
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
             texts = self._connection.plain_many([row[4] for row in rows])
-            found.update(zip(batch, zip(rows, texts, strict=True), strict=True))
-        return [_to_passage(*found[number]) for number in numbers]
+            found.update(zip(batch, map(_check_passage, rows, texts), strict=True))
+        make = get_maker(Passage)
+        return [
+            make(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
+            for id, title, text, kind, source, locator, metadata, context in map(found.__getitem__, numbers)
+        ]
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
         return self._select(query, self.documents(positions).tolist(), convert)
@@ -391,8 +396,10 @@ def _select_passages(count: int) -> str:
     return _PASSAGES.format(",".join(["(?)"] * count))
 
 
-def _to_passage(row: tuple[Any, ...], text: str) -> Passage:
-    _, checksum, id, title, _, kind, source, locator, metadata, context = row
-    if checksum_passage((id, title, text, kind, source, locator, metadata, context)) != checksum:
+def _check_passage(row: tuple[Any, ...], text: str) -> tuple[str, ...]:
+    """The columns of a passage with its text, if they match its checksum."""
+    _, checksum, id, title, _, *others = row
+    columns = (id, title, text, *others)
+    if checksum_passage(columns) != checksum:
         raise sqlite3.DatabaseError("a passage does not match its checksum")
-    return Passage(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
+    return columns

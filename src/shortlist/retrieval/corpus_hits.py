@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from shortlist._limits import check_canceled
+from shortlist._plain import get_maker
 from shortlist._telemetry import traced
 from shortlist._text import natural_key
 from shortlist.documents import Document, Passage
@@ -305,7 +307,7 @@ def _find(ranked: _Ranked, named: Sequence[Passage], k: int, *, whole: bool) -> 
     """The best passages of a query without their texts. `named` are those that it may identify by their names."""
     check_canceled()
     state, lexical, terms, mode = ranked.state, ranked.state.lexical, ranked.terms, ranked.mode
-    identified = find_identified(terms.text, ranked.possible, named)
+    identified = find_identified(terms.text, terms.name_words, ranked.possible, named)
     is_known = ranked.has_names or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
     # Only "auto" ranks by name; the other modes rank as they say.
@@ -423,15 +425,23 @@ class _Found(NamedTuple):
     def to_hits(self, corpus: Corpus, passages: Sequence[Passage], *, beside_others: bool) -> CorpusHits:
         ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
         hits = Hits(query=ranked.terms.text, mode=mode)
-        corpus_name, is_own, is_auto, names = corpus.name, corpus.is_own, mode == "auto", tuple(self.signals)
-        for passage, candidate, *row in zip(passages, self.best, *self.signals.values(), strict=True):
-            own = dict(zip(names, row, strict=True))
+        corpus_name, is_own, is_auto, get, names = (
+            corpus.name,
+            corpus.is_own,
+            mode == "auto",
+            corpus.get,
+            [*self.signals],
+        )
+        make, rows = get_maker(Hit), zip(*self.signals.values(), strict=True)
+        for passage, candidate, row in zip(passages, self.best, rows, strict=True):
+            own = dict(zip(names, row))  # noqa: B905  # a row has one value of each
             if -math.inf in row:
                 own = {name: part for name, part in own.items() if part > -math.inf}
-            load = partial(corpus.get, passage.document_id)
+            load = partial(get, passage.document_id)
             total = candidate.total if is_auto else relevance.total(own["blend"], is_named=own["named"] > 0)
             chance = relevance.of(total)
-            hits.append(Hit(passage, chance if is_auto else candidate.score, own, load, corpus_name, chance, is_own))
+            score = chance if is_auto else candidate.score
+            hits.append(make(passage, score, own, load, corpus_name, chance, is_own, None))
         return CorpusHits(
             corpus,
             ranked.state,
@@ -574,8 +584,11 @@ def _are_of(state: State, positions: Positions, others: Positions) -> list[float
 
 def _sort(state: State, candidates: list[_Candidate], k: int) -> list[_Candidate]:
     """The best k candidates, best first; ties by id."""
-    if len({candidate.score for candidate in candidates}) == len(candidates):
-        return nsmallest(k, candidates, key=lambda candidate: (-candidate.total, -candidate.score))
-    ids = state.ids(np.array([candidate.position for candidate in candidates], dtype=np.int64))
-    keys = dict(zip(candidates, map(natural_key, ids), strict=True))
-    return nsmallest(k, candidates, key=lambda candidate: (-candidate.total, -candidate.score, keys[candidate]))
+    keys: list[tuple[Any, ...]] = [(-total, -score) for _, score, total in candidates]
+    if len(set(keys)) < len(keys):
+        counts = Counter(keys)
+        tied = [at for at, key in enumerate(keys) if counts[key] > 1]
+        ids = state.ids(np.array([candidates[at].position for at in tied], dtype=np.int64))
+        for at, id in zip(tied, ids, strict=True):
+            keys[at] += (natural_key(id),)
+    return [candidates[at] for at in nsmallest(k, range(len(keys)), key=keys.__getitem__)]

@@ -201,7 +201,8 @@ def describe_confidence(
 
 def probability(odds: float) -> float:
     """Log odds as a probability, clipped where floats saturate."""
-    return 1.0 / (1.0 + math.exp(-min(max(odds, -30.0), 30.0)))
+    odds = -30.0 if odds < -30.0 else min(odds, 30.0)
+    return 1.0 / (1.0 + math.exp(-odds))
 
 
 def log_odds(relevance: float) -> float:

@@ -42,10 +42,13 @@ class TextConnection(Connection):
         if table is None:
             raise sqlite3.DatabaseError("its dictionary is missing")
         try:
-            texts = iter([text.decode() for text in string_loops.decode_many(frames, table)])
+            texts = [text.decode() for text in string_loops.decode_many(frames, table)]
         except ValueError as error:
             raise sqlite3.DatabaseError(f"a text cannot be decoded: {error}") from error
-        return [next(texts) if type(value) is bytes else value for value in stored]
+        if len(texts) == len(stored):
+            return texts
+        decoded = iter(texts)
+        return [next(decoded) if type(value) is bytes else value for value in stored]
 
     def pack(self, texts: Sequence[str | None]) -> Sequence[str | bytes | None]:
         """The texts as they should be stored: without a table they stay as they are."""
