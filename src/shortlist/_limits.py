@@ -77,7 +77,8 @@ def cancelable(event: threading.Event) -> Iterator[None]:
 
 def check_canceled() -> None:
     """Raise Canceled if the caller no longer waits; called between the stages of a query and in long loops."""
-    if any(event.is_set() for event in _canceled.get()):
+    events = _canceled.get()
+    if events and any(event.is_set() for event in events):
         raise Canceled
 
 

@@ -40,7 +40,7 @@ TOOLS = [
 def test_a_name_identifies_its_document_unless_it_may_be_there_by_chance(query: str, identified: list[str]) -> None:
     with open_states([corpus_of(TOOLS)]) as [(_, state)]:
         possible = find_possible(query, name_words(query), state.lexical.named(query))
-        found = find_identified(query, possible, state.passages(np.array(possible, dtype=np.int64)))
+        found = find_identified(query, name_words(query), possible, state.passages(np.array(possible, dtype=np.int64)))
         assert state.ids(found) == identified
 
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import sqlite3
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -126,7 +126,7 @@ class LocalEngine:
     def snapshot(self) -> Iterator[Snapshot]:
         if self.store.is_changing_memory:
             raise CorpusBusy("This thread is in the middle of a change to the in-memory corpus. Finish that first.")
-        repairs: Counter[tuple[int, int]] = Counter()
+        repairs: dict[tuple[int, int], int] = {}
         while True:
             if self._faults != count_faults():
                 self._reload()
@@ -144,8 +144,8 @@ class LocalEngine:
                     with self._noticing_damage(view):
                         yield Snapshot(view, connection, self._embedders.for_config)
                     return
-            repairs[damage.row[:2]] += 1
-            if repairs[damage.row[:2]] > MOST_REPAIRS:
+            repairs[damage.row[:2]] = tries = repairs.get(damage.row[:2], 0) + 1
+            if tries > MOST_REPAIRS:
                 raise CorpusDamaged(
                     f"The index of the corpus {self._name!r} is damaged ({damage}), and so is what it is rebuilt to. "
                     f"Build the corpus again from its source."

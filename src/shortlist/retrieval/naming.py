@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.index.text.analyzers import name_words, words
-from shortlist.index.text.languages import ENGLISH_STOP_WORDS, detect_language, get_stop_words
+from shortlist.index.text.languages import ENGLISH_STOP_WORDS, detect_language, get_stop_words, list_stop_words
 from shortlist.index.text.word_parts import CACHED_WORDS
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 64  # passages: a name that more of them share identifies none
 LONG = 3  # words of a name that is in no sentence by chance
+RECENT_QUERIES = 256  # whose identifiers are known: a batch finds those of its queries twice
 
 
 def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) -> list[int]:
@@ -33,15 +34,17 @@ def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) ->
     return [at for at, size in named.items() if size >= shortest]
 
 
-def find_identified(query: str, possible: Sequence[int], passages: Sequence[Passage]) -> Positions:
-    """Those of the possible positions, with their passages, that the query identifies.
+def find_identified(
+    query: str, asked: Sequence[str], possible: Sequence[int], passages: Sequence[Passage]
+) -> Positions:
+    """Those of the possible positions, with their passages, that the query identifies. `asked` are its words.
 
     A name identifies its document if it is the whole query, if it is an identifier of several words ("send_mail",
     "sendMail"), or if it has three words or more. A shorter one may be in a sentence by chance ("move", "my list").
     """
     found: list[int] = []
     if possible:
-        identifiers, asked = _find_identifiers(query), name_words(query)
+        identifiers = _find_identifiers(query)
         found = [
             at
             for at, passage in zip(possible, passages, strict=True)
@@ -50,8 +53,9 @@ def find_identified(query: str, possible: Sequence[int], passages: Sequence[Pass
     return np.array(found, dtype=np.int64)
 
 
+@lru_cache(maxsize=RECENT_QUERIES)
 def _find_identifiers(query: str) -> set[tuple[str, ...]]:
-    written = [*query.split(), *words(query)]  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
+    written = {*query.split(), *words(query)}  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
     return {parts for word in written if len(parts := _parts_of(word)) > 1}
 
 
@@ -68,5 +72,7 @@ def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str
     if size < LONG or not any(asked[start : start + size] == parts for start in range(len(asked) - size + 1)):
         return False
     telling = [part for part in parts if part not in ENGLISH_STOP_WORDS]
-    stop_words = get_stop_words(detect_language(name)) if len(telling) > 1 else telling
-    return sum(part not in stop_words for part in telling) > 1
+    if sum(part not in list_stop_words() for part in telling) < 2 <= len(telling):  # its language decides
+        stop_words = get_stop_words(detect_language(name))
+        telling = [part for part in telling if part not in stop_words]
+    return len(telling) > 1

@@ -7,8 +7,6 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -138,20 +136,18 @@ def test_queries_are_ranked_with_the_threads_that_can_start(monkeypatch: pytest.
 
 
 def test_an_error_in_one_thread_waits_for_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    room = CompiledParts._room
+    take_room = CompiledParts._take_room
     caller, ended = threading.current_thread(), []
 
-    @contextmanager
-    def fail_in_caller(parts: CompiledParts) -> Iterator[int]:
+    def fail_in_caller(parts: CompiledParts) -> tuple[Any, int]:
         if threading.current_thread() is caller:
             raise MemoryError
         time.sleep(0.05)
-        with room(parts) as address:
-            yield address
-        ended.append(address)
+        ended.append(take_room(parts))
+        return ended[-1]
 
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    monkeypatch.setattr(CompiledParts, "_room", fail_in_caller)
+    monkeypatch.setattr(CompiledParts, "_take_room", fail_in_caller)
     with pytest.raises(MemoryError):
         rank_sixty_queries()
     assert len(ended) == 2

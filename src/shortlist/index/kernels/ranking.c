@@ -267,19 +267,21 @@ EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift,
 /* Write the positions of live passages whose name is a run of these words, at most `most`, and the words of each name;
    return how many there are.
 
-   The words are joined by spaces, and `ends` are theirs. A run has up to `longest` words, and one word only if it
-   `can_be_name`. */
-EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, const int64_t *ends,
-                          int64_t words, const uint8_t *can_be_name, int64_t longest, int64_t *positions,
-                          int64_t *sizes, int64_t most) {
+   The words are joined by spaces. A run has up to `longest` words, and one word only if it `can_be_name`. */
+EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, int64_t size, int64_t words,
+                          const uint8_t *can_be_name, int64_t longest, int64_t *positions, int64_t *sizes,
+                          int64_t most) {
     uint64_t *keys = malloc((words * longest + 1) * (sizeof *keys + 1));
     uint8_t *sizes_of_runs = (uint8_t *)(keys + words * longest + 1);
     int64_t runs = 0, found = 0;
-    for (int64_t first = 0; first < words; first++) {
-        int64_t start = first ? ends[first - 1] + 1 : 0;
+    for (int64_t first = 0, start = 0; first < words; first++) {
         uint64_t hash = BASIS;
-        for (int64_t last = first; last < least_of(first + longest, words); start = ends[last++]) {
-            hash = add_to_hash(hash, text, start, ends[last]);
+        for (int64_t last = first, at = start; last < least_of(first + longest, words); last++, at++) {
+            int64_t begin = first == last ? at : at - 1; /* with the space before it */
+            while (at < size && text[at] != ' ')
+                at++;
+            hash = add_to_hash(hash, text, begin, least_of(at, size));
+            start = first == last ? at + 1 : start;
             if (first != last || can_be_name[first]) {
                 sizes_of_runs[runs] = (uint8_t)(last - first + 1);
                 keys[runs++] = spread(hash);

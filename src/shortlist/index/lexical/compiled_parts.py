@@ -6,8 +6,8 @@ import ctypes
 import os
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -107,15 +107,15 @@ class CompiledParts:
         A passage with several such names has the most words of these.
         """
         text = " ".join(words).encode("utf-8", "replace")
-        lengths = (len(word) if word.isascii() else len(word.encode("utf-8", "replace")) for word in words)
-        ends = array("q", accumulate(lengths, lambda end, length: end + 1 + length))
         most = 64
         while True:
             found, sizes = array("q", bytes(8 * most)), array("q", bytes(8 * most))
             count = self._loops.find_names(
-                self._pointers, self._count, text, _address(ends), len(words), bytes(can_be_names), NAME_WORDS,
+                self._pointers, self._count, text, len(text), len(words), bytes(can_be_names), NAME_WORDS,
                 _address(found), _address(sizes), most,
             )  # fmt: skip
+            if not count:
+                return {}
             if count <= most:
                 return dict(sorted(zip(found[:count], sizes[:count], strict=True)))
             most = count
@@ -126,12 +126,13 @@ class CompiledParts:
         """The best k and all that tie with the last, best first, then by position; and what the shares say of each."""
         self._ensure_bounds()
         values, parts, results = array("d", weights), array("d", shares), ctypes.c_void_p()
-        with self._room() as room:
-            count = self._loops.rank(
-                self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
-                len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room,
-                self._largest, ctypes.byref(results),
-            )  # fmt: skip
+        room = self._take_room()
+        count = self._loops.rank(
+            self._pointers, _address(self._order), self._count, _address(spans), _address(values), _address(parts),
+            len(values), k, max(STRIPES, k), None if allowed is None else at(allowed, np.bool_), room[1],
+            self._largest, ctypes.byref(results),
+        )  # fmt: skip
+        self._scratch.append(room)
         found = np.frombuffer(ctypes.string_at(results, _SCORED.itemsize * count) if count else b"", _SCORED)
         self._loops.release(results)
         return Ranking(found["place"].copy(), found["score"].copy()), _shared(found)
@@ -152,12 +153,13 @@ class CompiledParts:
 
         def work() -> None:
             permitted = None if allowed is None else at(allowed, np.bool_)  # in here, so that its memory stays
-            with self._room() as room:
-                self._loops.rank_all(
-                    self._pointers, _address(self._order), self._count, _address(spans), _address(weights),
-                    _address(shares), _address(ends), len(ends), k, max(STRIPES, k), permitted, room, self._largest,
-                    _address(next_query), _address(results), _address(kept),
-                )  # fmt: skip
+            room = self._take_room()
+            self._loops.rank_all(
+                self._pointers, _address(self._order), self._count, _address(spans), _address(weights),
+                _address(shares), _address(ends), len(ends), k, max(STRIPES, k), permitted, room[1], self._largest,
+                _address(next_query), _address(results), _address(kept),
+            )  # fmt: skip
+            self._scratch.append(room)
 
         threads = min(os.cpu_count() or 1, -(-len(queries) // QUERIES_FOR_EACH))
         helpers: list[threading.Thread] = []
@@ -225,17 +227,13 @@ class CompiledParts:
                 struct.impacts = values  # the last one: with it, `look_at` uses all of them
             self._has_prepared = True
 
-    @contextmanager
-    def _room(self) -> Iterator[int]:
-        """The address of memory for a query to work in; it is used again by later queries."""
-        try:
-            scratch = self._scratch.pop()
-        except IndexError:
-            memory = np.empty(self._loops.room_bytes(self._largest), np.uint8)
-            scratch = memory, memory.ctypes.data
-            self._loops.clear_room(scratch[1], self._largest)
-        yield scratch[1]
-        self._scratch.append(scratch)
+    def _take_room(self) -> tuple[Any, int]:
+        """Memory for a query to work in, with its address; the query puts it back, for later ones."""
+        with suppress(IndexError):
+            return self._scratch.pop()
+        memory = np.empty(self._loops.room_bytes(self._largest), np.uint8)
+        self._loops.clear_room(memory.ctypes.data, self._largest)
+        return memory, memory.ctypes.data
 
 
 def _shared(found: NDArray[Any]) -> list[Shared]:

@@ -116,6 +116,7 @@ class Lexical:
     def __init__(self, parts: Sequence[Part], analyzer: Analyzer, scoring: Scoring | None = None) -> None:
         self.parts, self._analyzer, self.scoring = parts, analyzer, scoring or Scoring()
         self._formula = FORMULAS[self.scoring.formula]
+        self._ceiling = self._formula.ceiling(self.scoring.k1)
         self.size = sum(part.postings.size for part in parts)
         self.live = sum(part.live for part in parts)
         sums = np.sum([part.length_sums for part in parts], axis=0) if parts else np.zeros(len(FIELDS))
@@ -217,9 +218,8 @@ class Lexical:
 
     def ideal(self, terms: TermWeights) -> float:
         """The most that a passage with all these terms could score, including terms that are in no passage."""
-        ceiling = self._formula.ceiling(self.scoring.k1)
         found = self._find(terms)
-        return 1.0 if ceiling == math.inf else _sum_once(terms, found.weights, found.df) * ceiling
+        return 1.0 if self._ceiling == math.inf else _sum_once(terms, found.weights, found.df) * self._ceiling
 
     def frequency(self, terms: Sequence[str]) -> dict[str, int]:
         """The number of live passages that have each of these terms."""

@@ -160,6 +160,12 @@ def get_stop_words(code: str) -> frozenset[str]:
     return frozenset(_table()[code]["stop"].split())
 
 
+@cache
+def list_stop_words() -> frozenset[str]:
+    """The stop words of all languages."""
+    return frozenset[str]().union(*map(get_stop_words, _table()))
+
+
 def is_stop_word(word: str, text: str) -> bool:
     """Whether a word is a stop word in the language of a text that it is from."""
     return word in ENGLISH_STOP_WORDS or word in get_stop_words(detect_language(text))
