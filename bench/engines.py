@@ -266,6 +266,10 @@ class Fts5(Engine):
     def open(self) -> None:
         self.database = sqlite3.connect(str(self.folder / "fts5.db") if self.is_stored else ":memory:")
 
+    def __del__(self) -> None:
+        if hasattr(self, "database"):
+            self.database.close()  # from Python 3.13 on, it warns otherwise
+
     def search(self, query: str) -> Found:
         match = " OR ".join(f'"{word}"' for word in keep_words(query).split())
         statement = "SELECT id, text FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?"
