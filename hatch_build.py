@@ -80,6 +80,7 @@ def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Pa
         platform.machine().lower(), platform.machine().lower()
     )
     windows = "windows" in target if target else sys.platform == "win32"
+    macos = "macos" in target if target else sys.platform == "darwin"
     end, more = (".dll", []) if windows else (".so", ["-fPIC", "-lm"])
     sources = sorted(map(str, KERNELS.glob("*.c")))
     levels = (ZIG_LEVELS if "ziglang" in command else LEVELS).get(machine, ["-O3"])
@@ -87,6 +88,8 @@ def compile_loops(wanted: str = "", options: Sequence[str] = OPTIONS) -> list[Pa
 
     def compile_level(option: str, library: Path) -> subprocess.CompletedProcess[str]:
         arguments = [*options, option, f"-DSOURCES={hash_sources()}u", *sources, "-o", str(library), *more]
+        if macos:  # otherwise the library names the folder in which it was compiled
+            arguments.append(f"-Wl,-install_name,@rpath/{library.name}")
         return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
 
     with ThreadPoolExecutor() as pool:
