@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
 from itertools import islice
+from operator import lt
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # Queries of a batch whose rankings and rows are found together, and from how many on other threads rank them.
 AT_ONCE, RANKED_AHEAD_FROM = 128, 8
+
+_NO_SCALE = CosineScale()
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,10 +313,15 @@ def _find(ranked: _Ranked, named: Sequence[Passage], k: int, *, whole: bool) -> 
     identified = find_identified(terms.text, terms.name_words, ranked.possible, named)
     is_known = ranked.has_names or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
-    # Only "auto" ranks by name; the other modes rank as they say.
-    best, relevance = _find_best(ranked, k, identified if mode == "auto" else identified[:0], noise, whole=whole)
-    positions = np.array([candidate.position for candidate in best], dtype=np.int64)
-    signals = ranked.signals_at(positions, best)
+    scored = ranked.find_best(k, whole=whole)
+    best = _sort(state, [_Candidate(at, value, value / ranked.perfect) for at, value in scored.items()], k)
+    positions, blends = ranked.look_at(best)
+    first = ranked.blend_at(ranked.before.ranking(1).positions[:1]) if ranked.learned and k else blends
+    relevance = _relevance_for(ranked, next(iter(first), 0.0), noise)
+    if mode == "auto" and k and len(identified):  # the other modes rank as they say
+        best = _sort(state, _raise_identified(ranked, scored, identified, relevance, whole=whole), k)
+        positions, blends = ranked.look_at(best)
+    signals = ranked.signals_at(positions, best, blends)
     signals["covered"] = lexical.covered_at(ranked.weighted, positions).tolist()
     signals["named"] = _are_of(state, positions, identified)
     return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known)
@@ -364,8 +372,7 @@ class _Candidate(NamedTuple):
     total: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranked(NamedTuple):
     """The scores of all passages for a query, and what they are made of."""
 
     state: State
@@ -398,16 +405,30 @@ class _Ranked:
         meaning = self.scale.apply(self.parts["dense"].at(positions))
         return list(map(_or_zero, blend(only_found(words), meaning, ideal, self.share).tolist()))
 
-    def signals_at(self, positions: Positions, best: Sequence[_Candidate]) -> dict[str, list[float]]:
+    def find_best(self, k: int, *, whole: bool) -> dict[int, float]:
+        """The scores of the best passages of the k best documents, or of the k best passages, and of all ties."""
+        if k == 0:
+            return {}
+        ranking = best_passages(self.state, self.scores.ranking, k) if whole else self.scores.ranking(k)
+        return dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+
+    def look_at(self, best: Sequence[_Candidate]) -> tuple[Positions, list[float]]:
+        """The positions of the hits, and their blends without what was learned."""
+        positions = np.array([candidate.position for candidate in best], dtype=np.int64)
+        return positions, self.blend_at(positions)
+
+    def signals_at(
+        self, positions: Positions, best: Sequence[_Candidate], blends: list[float]
+    ) -> dict[str, list[float]]:
         """What the scores of the hits are made of; plain numbers, since there are few."""
         signals = {
             name: [candidate.score for candidate in best] if part is self.scores else part.at(positions).tolist()
             for name, part in self.parts.items()
         }
-        signals["blend"] = self.blend_at(positions)
+        signals["blend"] = blends
         if self.learned:
             now = [candidate.score / self.perfect for candidate in best]
-            signals["learned"] = [after - before for after, before in zip(now, signals["blend"], strict=True)]
+            signals["learned"] = [after - before for after, before in zip(now, blends, strict=True)]
         return signals
 
 
@@ -470,7 +491,7 @@ def _rank(
     check_canceled()
     weighted, counted = located
     learned = find_learned(corpus, state, mode)
-    scale = scale_of(state) if mode != "lexical" and state.has_vectors else CosineScale()
+    scale = scale_of(state) if mode != "lexical" and state.has_vectors else _NO_SCALE
     weights = weights_for(scale.like)
     if scale.anchors:  # an embedder that is used like one of ours: which languages it knows is not known
         weights = weights._replace(knows_languages=None)
@@ -507,9 +528,8 @@ def _permit(named: dict[int, int], mask: Allowed) -> dict[int, int]:
     return {at: size for (at, size), permitted in zip(named.items(), is_permitted.tolist(), strict=True) if permitted}
 
 
-def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> QueryRelevance:
-    """The relevance of the hits of a query. `first` is its best passage, without what was learned."""
-    at = np.array([] if first is None else [first], dtype=np.int64)
+def _relevance_for(ranked: _Ranked, best: float, noise: float | None) -> QueryRelevance:
+    """The relevance of the hits of a query. `best` is the highest blend, without what was learned."""
     dense: list[float] = []
     if ranked.has_vectors:
         cosines = ranked.parts["dense"]
@@ -517,7 +537,7 @@ def _relevance_for(ranked: _Ranked, first: int | None, noise: float | None) -> Q
     slope, shift = calibration_of(ranked.state.config, ranked.mode)
     return QueryRelevance(
         weights_for(ranked.scale.like).relevance if ranked.has_vectors else BY_WORDS,
-        best=next(iter(ranked.blend_at(at)), 0.0),
+        best=best,
         dense=next(map(_or_zero, dense), 0.0),
         names_other_service=bool(find_unknown_services(ranked.terms.text, ranked.state.lexical)),
         noise=noise,
@@ -537,41 +557,29 @@ def _or_zero(value: float) -> float:
     return value if value > -math.inf else 0.0
 
 
-def _find_best(
-    ranked: _Ranked, k: int, identified: Positions, noise: float | None, *, whole: bool
-) -> tuple[list[_Candidate], QueryRelevance]:
-    """The best passages of the k best documents, or the k best passages; ties by id. And the relevance of the query.
+def _raise_identified(
+    ranked: _Ranked, scored: Mapping[int, float], identified: Positions, relevance: QueryRelevance, *, whole: bool
+) -> list[_Candidate]:
+    """The scored passages and those of the documents that the query identifies, which lead as a perfect match does.
 
-    Documents that the query identifies are candidates whatever their score. Of the others, those that are among the k
-    best with them are also without them.
+    These are candidates whatever their score. Of the others, those that are among the k best with them are also without
+    them.
     """
-    if k == 0:
-        return [], _relevance_for(ranked, None, noise)
-    state, perfect, rank = ranked.state, ranked.perfect, ranked.scores.ranking
-    ranking = best_passages(state, rank, k) if whole else rank(k)
-    scored = dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
-    best = _sort(state, [_Candidate(at, score, score / perfect) for at, score in scored.items()], k)
-    first = ranked.before.ranking(1).positions.tolist() if ranked.learned else [one.position for one in best[:1]]
-    relevance = _relevance_for(ranked, next(iter(first), None), noise)
-    if len(identified):
-        documents = dict(zip(scored, state.documents(ranking.positions).tolist(), strict=True))
-        names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
-        missing = [at for document, at in names.items() if not whole or document not in documents.values()]
-        for own in state.siblings(np.array(missing, dtype=np.int64)):
-            values = dict(zip(own.tolist(), map(_or_zero, ranked.scores.at(own).tolist()), strict=True))
-            added = [max(values, key=values.__getitem__)] if whole else list(values)
-            scored |= {at: values[at] for at in added}
-            documents |= dict.fromkeys(added, int(state.documents(own[:1])[0]))
-        highest: dict[int, float] = {}  # blend of each named document
-        for at, score in scored.items():
-            if (document := documents[at]) in names:
-                highest[document] = max(highest.get(document, -math.inf), score / perfect)
-        lead = {document: relevance.total(blend, is_named=True) - blend for document, blend in highest.items()}
-        candidates = [
-            _Candidate(at, score, score / perfect + lead.get(documents[at], 0.0)) for at, score in scored.items()
-        ]
-        best = _sort(state, candidates, k)
-    return best, relevance
+    state, perfect, scored = ranked.state, ranked.perfect, dict(scored)
+    documents = dict(zip(scored, state.documents(np.array([*scored], dtype=np.int64)).tolist(), strict=True))
+    names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
+    missing = [at for document, at in names.items() if not whole or document not in documents.values()]
+    for own in state.siblings(np.array(missing, dtype=np.int64)):
+        values = dict(zip(own.tolist(), map(_or_zero, ranked.scores.at(own).tolist()), strict=True))
+        added = [max(values, key=values.__getitem__)] if whole else list(values)
+        scored |= {at: values[at] for at in added}
+        documents |= dict.fromkeys(added, int(state.documents(own[:1])[0]))
+    highest: dict[int, float] = {}  # blend of each named document
+    for at, value in scored.items():
+        if (document := documents[at]) in names:
+            highest[document] = max(highest.get(document, -math.inf), value / perfect)
+    lead = {document: relevance.total(blend, is_named=True) - blend for document, blend in highest.items()}
+    return [_Candidate(at, value, value / perfect + lead.get(documents[at], 0.0)) for at, value in scored.items()]
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:
@@ -585,6 +593,8 @@ def _are_of(state: State, positions: Positions, others: Positions) -> list[float
 def _sort(state: State, candidates: list[_Candidate], k: int) -> list[_Candidate]:
     """The best k candidates, best first; ties by id."""
     keys: list[tuple[Any, ...]] = [(-total, -score) for _, score, total in candidates]
+    if all(map(lt, keys, keys[1:])):
+        return candidates[:k]
     if len(set(keys)) < len(keys):
         counts = Counter(keys)
         tied = [at for at, key in enumerate(keys) if counts[key] > 1]

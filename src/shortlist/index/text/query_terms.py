@@ -101,7 +101,23 @@ class QueryWord(NamedTuple):
     readings: list[tuple[str, ...]]
 
 
-@lru_cache(maxsize=CACHED_WORDS)
+class _KnownWords(dict[str, QueryWord]):
+    """The words that queries in a language had. A plain dict: it touches less memory than `lru_cache` does."""
+
+    def __init__(self, analyzer: Analyzer, language: str) -> None:
+        super().__init__()
+        self._analyzer, self._language = analyzer, language
+
+    def __missing__(self, word: str) -> QueryWord:
+        if len(self) >= CACHED_WORDS:
+            self.clear()
+        found = self[word] = _analyze_word(self._analyzer, word, self._language)
+        return found
+
+
+_get_known_words = lru_cache(maxsize=64)(_KnownWords)
+
+
 def _analyze_word(analyzer: Analyzer, word: str, language: str) -> QueryWord:
     readings, weight = analyzer.list_readings(word), weight_of(word, language)
     of_pairs = _weigh_words_of(language) if weight == 1.0 and has_pairs(language) else {}
@@ -122,12 +138,13 @@ def analyze(analyzer: Analyzer, query: str) -> QueryTerms:
     readings: list[list[tuple[str, ...]]] = []
     language = find_query_language(analyzer, query)
     analyzer = analyzer.for_query(language)
+    known = _get_known_words(analyzer, language)
     for word in analyzer.words(query):
-        analyzed = _analyze_word(analyzer, word, language)
-        in_names += analyzed.parts
-        if len(analyzed.readings) > 1 and analyzed.readings not in readings:
-            readings.append(analyzed.readings)
-        for term, key, share, weight in analyzed.terms:
+        terms, parts, different = known[word]
+        in_names += parts
+        if len(different) > 1 and different not in readings:
+            readings.append(different)
+        for term, key, share, weight in terms:
             if term in counts:
                 counts[term] += share
                 weights[term] = max(weight, weights[term])
