@@ -68,6 +68,14 @@ def test_of_the_readings_of_a_word_those_that_passages_have_count() -> None:
     assert sum_weights(terms, terms, {"a": 2, "b": 4, "c": 1}) == 4.0
 
 
+def test_weights_are_added_in_the_order_of_the_terms() -> None:
+    small = [f"t{at}" for at in range(40)]
+    weights = {"large": 1e16} | dict.fromkeys(small, 1.0)
+    terms = TermReadings(weights, [[("large", *small)]])
+    # before Python 3.12, each 1 that is added to 1e16 is lost, but not those that are added to each other before
+    assert sum_weights(terms, weights, dict.fromkeys(weights, 1)) == sum(weights.values())
+
+
 def test_pairs_of_request_words_weigh_less() -> None:
     weights = weigh_terms(get_analyzer().bind(("zh",)), "请帮我查找文件大小")
     assert weights["帮我"] < 1.0 == weights["文件"]

@@ -76,7 +76,8 @@ def sum_weights(terms: object, weights: Mapping[str, float], frequency: Mapping[
     for readings in getattr(terms, "readings", ()):
         known = [reading for reading in readings if any(frequency[term] for term in reading)] or readings
         most = max(sum(weights[term] for term in reading) for reading in known)
-        total -= sum(weights[term] for term in {term for reading in readings for term in reading}) - most
+        all_terms = dict.fromkeys(term for reading in readings for term in reading)  # in their order, unlike a set
+        total -= sum(weights[term] for term in all_terms) - most
     return total
 
 
