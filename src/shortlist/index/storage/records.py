@@ -109,10 +109,11 @@ def _hash(columns: Sequence[str]) -> bytes:
 
     Each text is after its length, so that no two rows of texts have the same bytes.
     """
-    texts = list(map(str.encode, columns))
-    parts = [b""] * (2 * len(texts))
-    parts[::2], parts[1::2] = map(_LENGTHS.__getitem__, map(len, texts)), texts
-    return blake2b(b"".join(parts), digest_size=16).digest()
+    hash = blake2b(digest_size=16)
+    for text in map(str.encode, columns):
+        hash.update(_LENGTHS[len(text)])
+        hash.update(text)
+    return hash.digest()
 
 
 def _to_plain(value: Any) -> Any:
