@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -15,7 +16,7 @@ from fastapi.testclient import TestClient
 from starlette.types import Message
 
 from shortlist._limits import MAX_QUERY_CHARACTERS, Canceled, check_canceled
-from shortlist.server.middleware import MAX_HEADER_BYTES, SMALL_BODY_BYTES
+from shortlist.server.middleware import MAX_HEADER_BYTES, SMALL_BODY_BYTES, Deadlines
 from tests.server.conftest import Make, until
 
 TOKEN = "s3cret-token"
@@ -103,6 +104,41 @@ def test_a_request_that_takes_too_long_is_ended(make: Make, monkeypatch: pytest.
     assert answer.status_code == 503
     assert "0.5 seconds" in answer.json()["detail"]
     until(lambda: client.get("/settings").status_code == 200)  # a busy machine may need longer than the limit
+
+
+def test_each_request_ends_at_its_own_time_also_beside_one_that_has_more() -> None:
+    seconds = 0.2
+    deadlines = Deadlines(seconds)
+
+    async def run() -> None:
+        ended: list[str] = []
+
+        async def work(name: str, more: float) -> None:
+            limit = asyncio.timeout(None)
+            try:
+                async with limit:
+                    extend = deadlines.add(limit)
+                    extend(more)
+                    try:
+                        await asyncio.sleep(3600 if name != "short" else 0)
+                    finally:
+                        deadlines.remove(limit)
+            except TimeoutError:
+                ended.append(name)
+
+        long = asyncio.create_task(work("long", 3600))
+        await work("short", 0)
+        for name in ("second", "third"):  # the timer of the first one has ended or not
+            await work(name, 0)
+            await asyncio.sleep(1.5 * seconds)
+        await asyncio.gather(work("fourth", 0), work("fifth", seconds))
+        assert ended == ["second", "third", "fourth", "fifth"]
+        assert not long.done()
+        long.cancel()
+        await asyncio.gather(long, return_exceptions=True)
+
+    for _ in range(2):  # as in a test client, each in a loop of its own
+        asyncio.run(asyncio.wait_for(run(), 60))
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import mimetypes
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.middleware import Middleware
-from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
@@ -32,7 +31,7 @@ from shortlist.safety.principals import ANY
 from shortlist.server.access.audit_log import AuditLog
 from shortlist.server.catalog_store import CatalogStore, log
 from shortlist.server.extensions import Extension
-from shortlist.server.http_errors import StrictRequest, describe_responses, handle_errors
+from shortlist.server.http_errors import describe_responses, handle_errors
 from shortlist.server.jobs import JSON, Endpoints, respond_while_connected
 from shortlist.server.llm_settings import connect
 from shortlist.server.middleware import CHANGING, LARGE_BODIES, Guard, Watch
@@ -45,6 +44,7 @@ from shortlist.server.routes.mcp_routes import add_mcp
 from shortlist.server.routes.upload_routes import add_uploads
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
+from shortlist.server.service_route import ServiceRoute
 
 # That pages of `server.cors_origins` may send, and read besides those that every page may.
 CORS_HEADERS = (
@@ -71,46 +71,35 @@ DOCS_POLICY = (
 HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
 
 
-class ServiceRoute(APIRoute):
-    """A route that answers HEAD if it answers GET (the server leaves out the body), and takes only strict JSON.
-
-    A coroutine function without parameters returns a response, which is sent as it is.
-    """
-
-    def __init__(self, path: str, *arguments: Any, **options: Any) -> None:
-        super().__init__(path, *arguments, **options)
-        self._start = path.partition("{")[0]  # of every path that matches
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def handle_strictly(request: Request) -> Response:
-            return await handle(StrictRequest(request.scope, request.receive))
-
-        async def respond(request: Request) -> Response:
-            response: Response = await self.endpoint()
-            return response
-
-        takes_nothing = not (inspect.signature(self.endpoint).parameters or self.dependencies)
-        return respond if takes_nothing and inspect.iscoroutinefunction(self.endpoint) else handle_strictly
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if not (scope.get("root_path") or scope["path"].startswith(self._start)):
-            return Match.NONE, {}
-        match, child_scope = super().matches(scope)
-        return Match.FULL if match is Match.PARTIAL and self._is_head(scope) else match, child_scope
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self.app if self._is_head(scope) else super().handle)(scope, receive, send)
-
-    def _is_head(self, scope: Scope) -> bool:
-        return scope["method"] == "HEAD" and "GET" in (self.methods or ())
-
-
 class Service(FastAPI):
     """An application whose OpenAPI document has the schemas of answers, which no route names by type."""
 
     extension = Extension()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._route = self.router.middleware_stack
+        self.router.middleware_stack = self._route_by_segment
+
+    async def _route_by_segment(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Try the routes whose first segment the path has, and only then all of them."""
+        path = scope.get("path", "")
+        for route in self._routes.get(path.split("/", 2)[1], ()) if path.startswith("/") else ():
+            match, child_scope = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(child_scope)
+                await route.handle(scope, receive, send)
+                return
+        await self._route(scope, receive, send)
+
+    @cached_property
+    def _routes(self) -> Mapping[str, Sequence[Route]]:
+        """The routes by the first segment of their paths, in order."""
+        routes: dict[str, list[Route]] = {}
+        for route in self.router.routes:
+            if isinstance(route, Route):
+                routes.setdefault(route.path.split("/", 2)[1], []).append(route)
+        return routes
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:

@@ -10,8 +10,10 @@ import logging
 import math
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
+from functools import lru_cache
+from itertools import chain
 from random import getrandbits
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -88,6 +90,41 @@ async def wait_while_connected(work: asyncio.Future[T]) -> T:
         work.cancel()
 
 
+class Deadlines:
+    """Ends requests that take too long. A timer for all takes less time than `asyncio.timeout` with one for each."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends: dict[asyncio.Timeout, float] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None  # whose timer runs
+
+    def add(self, limit: asyncio.Timeout) -> Callable[[float], None]:
+        """Begin the time of a request, which has entered the limit. What is returned gives it more seconds."""
+        loop = asyncio.get_running_loop()
+        end = self._ends[limit] = loop.time() + self._seconds
+        if self._loop is not loop:
+            self._loop = loop
+            loop.call_later(self._seconds, self._end_late)
+
+        def extend(seconds: float) -> None:
+            self._ends[limit] = end + seconds
+
+        return extend
+
+    def remove(self, limit: asyncio.Timeout) -> None:
+        self._ends.pop(limit, None)
+
+    def _end_late(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for limit in [limit for limit, end in self._ends.items() if end <= now]:
+            del self._ends[limit]
+            limit.reschedule(now)
+        if self._ends and self._loop:  # no later than that a request which begins now ends
+            self._loop.call_at(min(now + self._seconds, *self._ends.values()), self._end_late)
+        else:
+            self._loop = None
+
+
 class Guard:
     """Rejects requests, or limits their size and time. If it is mounted in another application, no path is open."""
 
@@ -109,6 +146,7 @@ class Guard:
         self._hosts = {"localhost", server.host.lower(), *(host.lower() for host in server.allowed_hosts)}
         self._origins = {origin.lower().rstrip("/") for origin in server.allowed_origins} | {*server.cors_origins}
         self._max_bytes, self._max_seconds = limits.max_body_bytes, limits.request_seconds
+        self._deadlines = Deadlines(limits.request_seconds)
         self._max_characters = limits.max_query_characters
         self._file_limits = ReadLimits(limits.file_seconds, limits.file_memory_mb)
         self._small_bytes = min(self._max_bytes, SMALL_BODY_BYTES + ESCAPED_BYTES * self._max_characters)
@@ -141,7 +179,7 @@ class Guard:
         """Find the caller, if there are rules of access; else the one token permits everything. Or a refusal."""
         if (self._identity is None and self._token is None) or self._is_open(scope["path"]):
             return None
-        kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        kind, _, given = (_read_header(scope, b"authorization") or "").partition(" ")
         token, address = given.strip() if kind.lower() == "bearer" else "", find_address(scope)
         if token and (wait := self._wrong_tokens.find_wait(address, token)):
             return _refuse_for_now(scope, f"Too many wrong tokens from {address}.", wait)
@@ -171,21 +209,23 @@ class Guard:
         return self._has_open_paths and is_open(path)
 
     def _reject(self, scope: Scope) -> tuple[int, str] | None:
-        headers, path = Headers(scope=scope), scope["path"]
-        size = sum(len(name) + len(value) for name, value in scope["headers"])
+        headers, path = scope["headers"], scope["path"]
+        size = sum(map(len, chain.from_iterable(headers)))
         if size + len(scope.get("raw_path") or b"") + len(scope.get("query_string", b"")) > MAX_HEADER_BYTES:
             return 431, f"The path and headers are larger than {MAX_HEADER_BYTES} bytes."
-        if len(hosts := headers.getlist("host")) > 1:  # of which a proxy may have checked the other one
+        hosts = [value for name, value in headers if name == b"host"]
+        if len(hosts) > 1:  # of which a proxy may have checked the other one
             return 400, f"The request has {len(hosts)} Host headers. Send one."
-        host = headers.get("host", "").lower()
+        host = hosts[0].decode("latin-1").lower() if hosts else ""
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         # IP addresses and our own names only: any other name may be made to point here (DNS rebinding).
         if name not in self._hosts and "*" not in self._hosts and not _is_address(name):
             return 421, f"Host {name!r} is not allowed. Add it to {self._section}allowed_hosts."
-        origin, own = headers.get("origin"), (f"http://{host}", f"https://{host}")
-        if origin is not None and scope["method"] in CHANGING and origin.lower() not in {*own, *self._origins}:
+        origin = _read_header(scope, b"origin") if scope["method"] in CHANGING else None
+        own = f"http://{host}", f"https://{host}"
+        if origin is not None and origin.lower() not in {*own, *self._origins}:
             return 403, f"Pages of {origin!r} may not make changes. Add it to {self._section}allowed_origins."
-        length = headers.get("content-length", "0")
+        length = _read_header(scope, b"content-length") or "0"
         return (413, self._too_large(path)) if length.isdecimal() and int(length) > self._limit(path) else None
 
     def _limit(self, path: str) -> int:
@@ -221,11 +261,14 @@ class Guard:
         _receive.set(receive_limited)
         max_query_characters.set(self._max_characters)
         file_limits.set(self._file_limits)
+        limit = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(self._max_seconds) as limit:
-                end = asyncio.get_running_loop().time() + self._max_seconds
-                scope[EXTEND] = lambda seconds: limit.reschedule(end + seconds)
-                await self._app(scope, receive_limited, send_and_note)
+            async with limit:
+                scope[EXTEND] = self._deadlines.add(limit)
+                try:
+                    await self._app(scope, receive_limited, send_and_note)
+                finally:
+                    self._deadlines.remove(limit)
         except TimeoutError:
             if has_started:
                 raise ConnectionError("The time limit was reached after the response had started.") from None
@@ -251,6 +294,15 @@ def address_of(scope: Scope, configured: str) -> str:
     return configured or f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}"
 
 
+def _read_header(scope: Scope, name: bytes) -> str | None:
+    """The first header of this name; `Headers` takes several times as long."""
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return None
+
+
+@lru_cache(maxsize=64)  # names of up to MAX_HEADER_BYTES
 def _is_address(name: str) -> bool:
     with contextlib.suppress(ValueError):
         return bool(ipaddress.ip_address(name))
@@ -270,7 +322,7 @@ class Watch:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        given = Headers(scope=scope).get(REQUEST_HEADER, "")
+        given = _read_header(scope, _ID_HEADER) or ""
         id = scope[REQUEST_ID] = given if REQUEST_ID_FORMAT.fullmatch(given) else f"{getrandbits(64):016x}"
         status = size = 0
         audit = None if is_open(scope["path"]) else self._audit
@@ -282,7 +334,7 @@ class Watch:
             size += len(message.get("body", b""))
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (REQUEST_HEADER.encode(), id.encode())]
+                message["headers"] = [*message.get("headers", ()), (_ID_HEADER, id.encode())]
             await send(message)
 
         current_request.set(id)
@@ -320,7 +372,7 @@ class Watch:
                 "method": scope["method"], "path": scope["path"], "status": status, "ms": round(1e3 * seconds, 3),
                 "client": (scope.get("client") or ("",))[0],
             }  # fmt: skip
-            log.handle(logging.makeLogRecord({**_REQUEST, "fields": fields, "ids": ids}))
+            log.handle(_make_record(fields, ids))
 
 
 def _trace(scope: Scope) -> contextlib.AbstractContextManager[Span | None]:
@@ -337,5 +389,14 @@ def _describe(span: Span, scope: Scope, status: int) -> None:
     span.set({**described, "shortlist.request_id": scope[REQUEST_ID]}, f"{method} {route}".strip())
 
 
-# Made without the logger, which would look up the calling line; that takes longer than the rest.
-_REQUEST = {"name": log.name, "levelno": logging.INFO, "levelname": "INFO", "msg": "request"}
+def _make_record(fields: dict[str, Any], ids: dict[str, str]) -> logging.LogRecord:
+    """The record of a request. The logger would look up the calling line, which takes longer than the rest."""
+    record, now = logging.LogRecord.__new__(logging.LogRecord), time.time()
+    record.__dict__ = {**_REQUEST, "fields": fields, "ids": ids, "created": now, "msecs": now % 1 * 1e3}
+    return record
+
+
+_ID_HEADER = REQUEST_HEADER.encode()
+_REQUEST = vars(
+    logging.makeLogRecord({"name": log.name, "levelno": logging.INFO, "levelname": "INFO", "msg": "request"})
+)

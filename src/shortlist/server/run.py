@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import math
 import os
 import signal
@@ -91,6 +92,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()  # what was loaded stays, so it is not searched for garbage while requests wait
         if self.started and sys.stderr.isatty():
             print(f"shortlist is running at {self._url} (Ctrl-C to stop)", file=sys.stderr)
 
