@@ -1,4 +1,8 @@
-"""Load test of the service on 10,000 tools, also while documents are added: rate, latency, memory."""
+"""Load test of the service on 10,000 tools, also while documents are added: rate, latency, memory.
+
+`empty` is a request without work, of the service and of a bare application (Starlette and uvicorn). Their rates are
+also those of the client, which runs on the same machine; the CPU time is that of the service alone.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +30,52 @@ from bench.update import make_tools
 TOOLS = 10_000
 CONNECTIONS = 8
 SECONDS = 10
-WORKERS = (0, 2)  # search processes
+WARM_SECONDS = 5  # in which search processes start
+WORKERS: dict[str, tuple[str, ...]] = {"threads": ("--workers", "0"), "processes": ()}
+EMPTY = "/health"
 ROUTES = {"retrieve": "/retrieve", "discover": "/v1/corpora/catalog/discover"}
 ADDED_A_SECOND = 20
 QUERIES = 5_000
 
+BARE = f"""
+import socket, sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def answer(request):
+    return Response(b'{{"status":"ok"}}', media_type="application/json")
+
+listener = socket.create_server(("127.0.0.1", 0))
+print(f"Serving on http://127.0.0.1:{{listener.getsockname()[1]}}. startup complete", file=sys.stderr, flush=True)
+config = uvicorn.Config(Starlette(routes=[Route("{EMPTY}", answer)]), log_level="warning", access_log=False)
+uvicorn.Server(config).run(sockets=[listener])
+"""
+
 
 def run(folders: list[Path]) -> None:
     figures: dict[str, Any] = {"tools": TOOLS, "connections": CONNECTIONS, "seconds": SECONDS}
-    for workers in WORKERS:
+    with tempfile.TemporaryDirectory() as folder:
+        figures["bare"] = {"empty": _measure_bare(Path(folder))}
+    for name, options in WORKERS.items():
         with tempfile.TemporaryDirectory() as folder:
-            figures[f"{workers} workers"] = _measure(Path(folder), workers)
+            figures[name] = _measure(Path(folder), options)
     figures["load average"] = round(os.getloadavg()[0], 1)
     print(json.dumps(figures, indent=2))
     report.save("load", figures)
 
 
-def _measure(folder: Path, workers: int) -> dict[str, Any]:
+def _measure_bare(folder: Path) -> dict[str, Any]:
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([sys.executable, "-c", BARE], cwd=folder, stderr=log)
+    try:
+        return _ask_and_count(find_address(folder / "log", process), folder, process, EMPTY)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _measure(folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
     tools = make_tools(TOOLS)
     entries = [{"id": tool.id, "title": tool.title, "content": tool.content} for tool in tools]
     (folder / "tools.json").write_text(json.dumps({"documents": entries}))
@@ -50,11 +83,13 @@ def _measure(folder: Path, workers: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "shortlist", "serve", "--port", "0", "--documents", str(folder / "tools.json")]
     environment = {**os.environ, "SHORTLIST_DATA_DIR": str(folder / "data")}
     with (folder / "log").open("w") as log:
-        process = subprocess.Popen([*command, "--workers", str(workers)], cwd=folder, env=environment, stderr=log)
+        process = subprocess.Popen([*command, *options], cwd=folder, env=environment, stderr=log)
         try:
             url = find_address(folder / "log", process)
             with httpx2.Client(base_url=url, timeout=60) as http:
-                return {route: _under_load(url, folder, http, process, path) for route, path in ROUTES.items()}
+                empty = {"empty": _ask_and_count(url, folder, process, EMPTY)}
+                loads = {route: _under_load(url, folder, http, process, path) for route, path in ROUTES.items()}
+                return empty | loads
         finally:
             process.terminate()
             process.wait()
@@ -63,10 +98,8 @@ def _measure(folder: Path, workers: int) -> dict[str, Any]:
 def _under_load(
     url: str, folder: Path, http: httpx2.Client, process: subprocess.Popen[bytes], path: str
 ) -> dict[str, Any]:
-    _ask(url, folder, path, 3)  # warm
-    before, memory = _cpu_seconds(process), _memory_mb(process)
-    asked = _ask(url, folder, path, SECONDS)
-    spent = _cpu_seconds(process) - before
+    asked = _ask_and_count(url, folder, process, path)
+    memory = _memory_mb(process)
     ended, added = threading.Event(), list[int]()
     adding = threading.Thread(target=_add, args=(http, ended, added))
     adding.start()
@@ -77,13 +110,19 @@ def _under_load(
         adding.join()
     return {
         **asked,
-        "cpu ms a request": round(1e3 * spent / asked["requests"], 3),
         f"while {ADDED_A_SECOND} documents a second are added": writing,
         "documents added": sum(status == 200 for status in added),
         "additions that failed": sum(status != 200 for status in added),
         "memory MB before": memory,
         "memory MB after": _memory_mb(process),
     }
+
+
+def _ask_and_count(url: str, folder: Path, process: subprocess.Popen[bytes], path: str) -> dict[str, Any]:
+    _ask(url, folder, path, WARM_SECONDS)
+    before = _cpu_seconds(process)
+    asked = _ask(url, folder, path, SECONDS)
+    return asked | {"cpu ms a request": round(1e3 * (_cpu_seconds(process) - before) / asked["requests"], 3)}
 
 
 def _add(http: httpx2.Client, ended: threading.Event, statuses: list[int]) -> None:
@@ -119,8 +158,9 @@ def _ask(url: str, folder: Path, path: str, seconds: int) -> dict[str, Any]:
 def _send_requests(url: str, path: str, queries: Path, seconds: float) -> tuple[list[float], int, float]:
     """The time of each request, the number of failures, and the time of all."""
     host, _, port = url.removeprefix("http://").partition(":")
-    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\nContent-Length: "
-    bodies = itertools.cycle(queries.read_bytes().splitlines())
+    method, lines = ("GET", [b""]) if path == EMPTY else ("POST", queries.read_bytes().splitlines())
+    head = f"{method} {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\nContent-Length: "
+    bodies = itertools.cycle(lines)
     times: list[float] = []
     failures = 0
     began = time.perf_counter()
