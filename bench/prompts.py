@@ -30,7 +30,7 @@ from tests.safety.hostile_sets import read_set
 CASES = Path(__file__).parent / "cases"
 SKILLS = Path(__file__).parents[1] / "examples" / "data" / "skills"
 LEFT_OUT = ("amap", "baidu-map", "lark", "neo4j-cypher")  # most are in Chinese; without them, there are 300 tools
-THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7)
+THRESHOLDS = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65)
 RUNS = 20
 WARM_UP_SECONDS = 60.0
 INITIALIZE = {
@@ -112,12 +112,13 @@ def _read_hint(collection: Collection, prompt: str) -> tuple[str, list[str]]:
 
 
 def _sweep(collection: Collection, cases: list[Case]) -> dict[str, dict[str, float]]:
-    """The shares at other thresholds, on the prompts with which the threshold was chosen."""
-    chosen, found = prompt_hints.THRESHOLD, {}
+    """The shares at other thresholds of skills, each with that of tools as much higher as it is."""
+    chosen, found = dict(prompt_hints.THRESHOLDS), {}
     for threshold in THRESHOLDS:
-        prompt_hints.THRESHOLD = threshold
+        higher = {kind: value + threshold - chosen["skill"] for kind, value in chosen.items()}
+        prompt_hints.THRESHOLDS.update(higher)
         found[str(threshold)] = {key: _measure(collection, cases)[key] for key in ("helpful", "silent")}
-    prompt_hints.THRESHOLD = chosen
+    prompt_hints.THRESHOLDS.update(chosen)
     return found
 
 

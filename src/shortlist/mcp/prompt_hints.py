@@ -1,7 +1,8 @@
 """The skills and tools that fit a prompt, in a few lines for the model that reads it; empty if nothing fits.
 
-The threshold is higher than that of a search: most prompts need no tool, and a wrong hint is worse than none. It was
-chosen with bench/cases/prompts_dev.jsonl; `python -m bench prompts` measures it.
+The thresholds are higher than that of a search: most prompts need no tool, and a wrong hint is worse than none. That of
+tools is the higher one: work on code often has words in common with a tool that does not serve it. They were chosen
+with training/skills.jsonl.xz; `python -m bench prompts` measures them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from shortlist.mcp.collection import Collection
     from shortlist.results import Hit
 
-THRESHOLD = 0.55  # of relevance
+THRESHOLDS = {"skill": 0.5, "tool": 0.6}  # of relevance
 TOOLS = "mcp"  # the corpus of the gateway
 MOST_HINTS = 3
 MOST_HITS = 6  # that are looked at, as some may not be shown
@@ -54,7 +55,9 @@ def find_hints(corpora: Sequence[Corpus], find_tools: FindTools, query: str) -> 
     """What fits among the skills and tools of corpora; without our trained model, which tells if nothing does, none."""
     usable = [corpus for corpus in corpora if corpus.config.embedder == "tools" and not corpus.is_empty]
     hits = search(tuple(usable), query, k=MOST_HITS) if usable else []
-    fitting = [hit for hit in hits if (hit.relevance or 0.0) >= THRESHOLD and len(hit.id) <= LONGEST_ID]
+    fitting = [
+        hit for hit in hits if (hit.relevance or 0.0) >= THRESHOLDS.get(hit.kind, 1.0) and len(hit.id) <= LONGEST_ID
+    ]
     tools = find_tools({hit.id.partition("/")[0] for hit in fitting if hit.kind == "tool"})
     shown = ((hit, text) for hit in fitting if (text := _describe(hit, tools)) is not None)
     described = list(islice(shown, MOST_HINTS))
