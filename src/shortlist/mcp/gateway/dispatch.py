@@ -99,13 +99,12 @@ class Gateway:
         Over HTTP, clients share servers. A client that servers may ask has servers of its own: a question does not say
         which request it is about, and must not reach another client.
         """
-        profile = ClientProfile.of(context.session)
         link, key = self.link, ""
         if context.request is None:
             if link.profile == ClientProfile():
-                link.profile = profile
-                self.catalog.use_variant(profile.variant)
-        elif profile.variant:
+                link.profile = ClientProfile.of(context.session)
+                self.catalog.use_variant(link.profile.variant)
+        elif (profile := ClientProfile.of(context.session)).variant:
             session = context.request.headers.get(SESSION_HEADER)
             # Requests without a session may be of any client, so no name is right for all of them.
             profile = profile if session else ClientProfile(capabilities=profile.capabilities)

@@ -117,6 +117,7 @@ class GatewayConfig:
         self.needs_trust, self._has_servers, self._choice = needs_trust, has_servers, choice or ServerChoice()
         self._profiles = Profiles()  # as they were last read
         self._paths = self._given or possible_files()
+        self._stamped = [*self._paths, config_dir() / OWN_FILE, trust_file(), token_file()]
         place = f" Add servers to {self._given[0] if self._given else config_dir() / OWN_FILE}."
         self.advice = f"No MCP server is configured.{place if has_servers else ''}"  # for when there is none
         key = "\n".join(str(path.resolve()) for path in self._given or [project_folders()[-1]])
@@ -138,7 +139,7 @@ class GatewayConfig:
 
     def stamp(self) -> tuple[int, ...]:
         """A value that changes with any of the files, with the approvals, and with the sign-ins."""
-        return stamp_of(*self._paths, config_dir() / OWN_FILE, trust_file(), token_file())
+        return stamp_of(*self._stamped)
 
     def read(self, *, strict: bool = True) -> ConfiguredServers:
         """The current configuration, with the first server of each name. An unreadable file is a problem or, if it was
