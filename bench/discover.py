@@ -29,6 +29,7 @@ from shortlist.mcp.gateway.dispatch import Gateway
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 
 CASES = Path(__file__).parent / "cases" / "real_servers.jsonl"
+DEVELOPMENT = CASES.with_stem("real_servers_dev")  # other questions, with which settings may be chosen
 
 MORE_NPM = {
     "mongodb-mcp-server": "3.0.4",
@@ -42,7 +43,8 @@ MORE_NPM = {
     "@modelcontextprotocol/server-postgres": "0.6.2",
     "@modelcontextprotocol/server-google-maps": "0.6.2",
 }
-MORE_PYPI = {"mcp-server-fetch": "2026.10.24", "mcp-server-sqlite": "2025.4.25"}
+MORE_PYPI = {"mcp-server-fetch": "2026.10.24"}
+OLD_PYPI = {"mcp-server-sqlite": "2025.4.25"}
 MORE_COMMANDS: dict[str, tuple[str, dict[str, str]]] = {
     "mongodb": ("mongodb-mcp-server", {"MDB_MCP_TELEMETRY": "disabled"}),
     "kubernetes": ("mcp-server-kubernetes", {}),
@@ -65,16 +67,16 @@ def run(folders: list[Path]) -> None:
     if not folders:
         print("discover: give a folder for the servers; npm must be installed")
         return
-    config = install(folders[0].resolve(), NPM | MORE_NPM, PYPI | MORE_PYPI, COMMANDS | MORE_COMMANDS)
+    config = install(folders[0].resolve(), NPM | MORE_NPM, PYPI | MORE_PYPI, COMMANDS | MORE_COMMANDS, OLD_PYPI)
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {f"SHORTLIST_{kind}_DIR": str(Path(home) / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE")}
         os.environ |= {"HOME": home, "XDG_CONFIG_HOME": home}
         os.chdir(home)
         asyncio.run(_list_all(config))
-        facts, rows = asyncio.run(_ask_all(config))
+        facts, rows, others = asyncio.run(_ask_all(config))
     for row in rows:
         print(f"{row['rank'] or '-':>2}  {row['characters']:6,}  {row['query']}: {', '.join(row['returned'])}")
-    figures = facts | _summarize(rows)
+    figures = facts | _summarize(rows) | {"development": _summarize(others)}
     print(json.dumps(figures, indent=1))
     report.save("discover", figures | {"rows": rows})
 
@@ -88,21 +90,28 @@ async def _list_all(config: Path) -> None:
     await gateway.close()
 
 
-async def _ask_all(config: Path) -> tuple[Row, list[Row]]:
+async def _ask_all(config: Path) -> tuple[Row, list[Row], list[Row]]:
     gateway = Gateway(GatewayConfig([config]))
     actions = AgentActions(Collection(gateway, StoredCorpora(), with_skills=False, learning="off"), lambda: None)
     await asyncio.to_thread(_embed, gateway)
     async with Client(make_server(actions)) as client:
-        rows = [await _ask(client, case.query, set(case.gold)) for case in load_cases(CASES)]
+        rows, others = [
+            [await _ask(client, case.query, set(case.gold)) for case in load_cases(cases)]
+            for cases in (CASES, DEVELOPMENT)
+        ]
         tools = gateway.catalog.list_offered()
         size = sum(len(json.dumps(tool.entry, ensure_ascii=False)) for tool in tools)
         unknown = {id for case in load_cases(CASES) for id in case.gold} - {tool.id for tool in tools}
-        return {
-            "servers": len({tool.server for tool in tools}),
-            "tools": len(tools),
-            "characters of all definitions": size,
-            "expected tools that no server offers": sorted(unknown),
-        }, rows
+        return (
+            {
+                "servers": len({tool.server for tool in tools}),
+                "tools": len(tools),
+                "characters of all definitions": size,
+                "expected tools that no server offers": sorted(unknown),
+            },
+            rows,
+            others,
+        )
 
 
 def _embed(gateway: Gateway) -> None:

@@ -117,25 +117,32 @@ def install(
     npm: Mapping[str, str] = NPM,
     pypi: Mapping[str, str] = PYPI,
     commands: Mapping[str, tuple[str, dict[str, str]]] = COMMANDS,
+    old_pypi: Mapping[str, str] | None = None,
 ) -> Path:
-    """The configuration of the servers, which are installed first, without the browsers that some of them drive."""
-    python, project = folder / "python", folder / "project"
+    """The configuration of the servers, which are installed first, without the browsers that some of them drive.
+
+    `old_pypi` are those that need the first version of the SDK.
+    """
+    project = folder / "project"
     missing = [f"{name}@{version}" for name, version in npm.items() if _npm_version(folder, name) != version]
     if missing:
         no_browsers = {"PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1", "PUPPETEER_SKIP_DOWNLOAD": "1"}
         command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", *missing]
         subprocess.run(command, check=True, env=os.environ | no_browsers)
-    scripts = python / "bin"
-    if not all((scripts / name).exists() for name in pypi):
-        venv.create(python, with_pip=True)
-        wanted = [f"{name}=={version}" for name, version in pypi.items()]
-        subprocess.run([str(scripts / "pip"), "install", "--quiet", *wanted], check=True)
+    places: dict[str, Path] = {}
+    for python, packages, others in (("python", pypi, ()), ("python-mcp-1", old_pypi or {}, ("mcp<2",))):
+        scripts = folder / python / "bin"
+        places |= {name: scripts / name for name in packages}
+        if not all((scripts / name).exists() for name in packages):
+            venv.create(folder / python, with_pip=True)
+            wanted = [f"{name}=={version}" for name, version in packages.items()]
+            subprocess.run([str(scripts / "pip"), "install", "--quiet", *wanted, *others], check=True)
     if not project.exists():
         subprocess.run(["git", "init", "--quiet", str(project)], check=True)
     servers: dict[str, Any] = {}
     for name, (line, variables) in commands.items():
         program, *args = line.format(project=project).split()
-        place = scripts / program if program in pypi else folder / "node_modules" / ".bin" / program
+        place = places.get(program, folder / "node_modules" / ".bin" / program)
         servers[name] = {"command": str(place), "env": variables, "args": args}
     file = folder / "servers.json"
     file.write_text(json.dumps({"mcpServers": servers}))
