@@ -27,6 +27,7 @@ class StoredRows(Protocol):
     def generation(self) -> int: ...
     def stored(self, ids: Sequence[str]) -> dict[str, tuple[Any, bytes]]: ...  # reference and hash by id
     def everything(self) -> Iterable[tuple[Any, str, str]]: ...  # reference, id and source
+    def count(self) -> int: ...  # of everything
     def stamps(self) -> dict[str, Stamp]: ...
     def stamped(self, stamp: Stamp) -> set[str]: ...  # ids of the stored documents that a stamp covers
 
@@ -267,6 +268,8 @@ class _Sync:
         """Remove what did not come, except what a Problem refers to: it may still exist, and only be unreadable."""
         unreadable = self._unreadable - {""}
         with self._reading() as rows:
+            if rows.count() == self._unchanged + len(self._changed):
+                return
             gone = [one for one, id, source in rows.everything() if id not in self.seen and source not in unreadable]
         for one in gone:
             self._open_change().remove(one)

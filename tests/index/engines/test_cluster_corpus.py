@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from shortlist import Changes, Corpus, Document
 from shortlist.index.engines.address import Address
-from shortlist.index.engines.cluster_corpus import base_name
-from tests.index.engines.conftest import LIBRARY, MIXED, Stamped, notes, passages_of
+from shortlist.index.engines.cluster_corpus import StoredDocuments, base_name
+from shortlist.index.storage.records import Record, to_record
+from tests.index.engines.conftest import LIBRARY, MIXED, Make, Stamped, notes, on_servers, passages_of
 
 
 def test_names_that_differ_have_indices_that_differ() -> None:
@@ -61,3 +64,18 @@ def test_browse_finds_substrings_ignoring_case(library: Corpus) -> None:
     assert library.browse("Mail", 1, 5) == ([MIXED[1]], 2)
     assert library.browse("", 240, 2) == (MIXED[:2], len(LIBRARY))
     assert library.browse("no such text") == ([], 0)
+
+
+@on_servers
+def test_hashes_are_read_without_the_documents(make: Make) -> None:
+    corpus = make("shelf")
+    documents = notes(*range(30))
+    corpus.sync(documents)
+    engine: Any = corpus._engine
+    rows = StoredDocuments(engine.cluster, engine.base)
+    records = [to_record(document) for document in documents]
+    expected = {one.document.id: (one.document.id, one.hash) for one in records if isinstance(one, Record)}
+    ids = [document.id for document in documents]
+    assert rows.stored([*ids, "missing"]) == expected
+    assert rows.find(["n3", "missing"]) == rows.read(["n3"])
+    assert (rows.count(), {row for row, *_ in rows.everything()}) == (30, set(ids))

@@ -183,10 +183,11 @@ class ClusterEngine(DocumentList):
 
     def remove(self, ids: Sequence[str]) -> int:
         removed = 0
+        self._rows.refresh()
         with self._writing() as writer:
             for batch in batched(ids, BATCH):
-                for row in self._rows.read(batch).values():
-                    writer.remove(row)
+                for row in self._rows.find(batch).values():
+                    writer.remove(row.id)
                     removed += row.ready
             writer.settle()
         return removed

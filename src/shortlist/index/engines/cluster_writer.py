@@ -60,10 +60,11 @@ class Task:
 
     key: str
     id: str
-    source: str
-    stored: StoredRow | None
+    source: str = ""
     record: Record | None = None
-    added: int = 0
+    was_stored: bool = False
+    stored: StoredRow | None = None
+    added: int = 0  # when it was first added
     rows: list[bytes] = field(default_factory=list)
     version: dict[str, int] = field(default_factory=dict)  # of the row since it was marked
 
@@ -106,16 +107,17 @@ class ClusterWriter:
         self._refused: list[Problem] = []
         self._done: list[str] = []  # ids of documents that are completely written
 
-    def put(self, record: Record, stored: StoredRow | None) -> None:
+    def put(self, record: Record, stored: str | None) -> None:
+        """Write a document; `stored` is its id if it has a row."""
         id, source = record.document.id, record.document.source
         if problem := find_problem(record.document):
             self._refused.append(Problem(id, problem, source))
             return
-        added = stored.added if stored else next(self._order)
-        self._collect(Task(document_key(id), id, source, stored, record, added), len(record.document.content))
+        task = Task(document_key(id), id, source, record, was_stored=stored is not None)
+        self._collect(task, len(record.document.content))
 
-    def remove(self, stored: StoredRow) -> None:
-        self._collect(Task(stored.key, stored.id, stored.source, stored), 0)
+    def remove(self, stored: str) -> None:
+        self._collect(Task(document_key(stored), stored, was_stored=True), 0)
 
     def settle(self) -> Sequence[Problem]:
         """Wait until everything is written and can be found; the documents that were refused."""
@@ -150,6 +152,12 @@ class ClusterWriter:
     def _send(self) -> None:
         """Make the rows, which may need an embedder that only this thread may use, and send them."""
         tasks, self._collected, self._characters = self._collected, [], 0
+        found = self.rows.find([task.id for task in tasks if task.was_stored])
+        for task in tasks:
+            task.stored = found.get(task.id)
+            task.added = task.stored.added if task.stored else next(self._order)
+            if task.stored and not task.record:
+                task.source = task.stored.source
         records = [(task.record, task.added) for task in tasks if task.record]
         rows = iter(passage_rows(records, now(), self._config, self._embedder, self._folder) if records else ())
         for task in tasks:
