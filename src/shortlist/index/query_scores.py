@@ -20,7 +20,8 @@ class Request(NamedTuple):
 
     With `only_ranks` the caller adds up ranks, so an engine may approximate rankings; `Scores.at` is always exact. With
     `reads_all` the caller prefers the scores of all passages, where they are affordable. Unless `exact`, about one of a
-    hundred of the nearest vectors may be missing where there are many.
+    hundred of the nearest vectors may be missing where there are many. `wanted` is the number of hits that are wanted
+    in the end, if it is known; to blend two rankings the caller reads more of each.
     """
 
     query: str
@@ -31,10 +32,11 @@ class Request(NamedTuple):
     only_ranks: bool = False
     reads_all: bool = False
     exact: bool = False
+    wanted: int = 0
 
 
 class Scores(Protocol):
-    """The scores of passages, minus infinity where there is no match."""
+    """The scores of passages, minus infinity where there is no match. A ranking may be longer than k."""
 
     def ranking(self, k: int) -> Ranking: ...  # the k best positions and all that tie with the last of them, best first
     def at(self, positions: Positions) -> Floats: ...
@@ -90,6 +92,15 @@ class BestScores:
         if unknown:
             self._known |= zip(unknown, self._at(np.array(unknown, dtype=np.int64)).tolist(), strict=True)
         return np.array([self._known[position] for position in wanted], dtype=np.float64)
+
+
+class CandidateScores(BestScores):
+    """Scores of which a ranking has all candidates that were found: at least k, unless the engine expects fewer to be
+    enough."""
+
+    def ranking(self, k: int) -> Ranking:
+        best = super().ranking(k)
+        return best if self._deepest is None else self._deepest[1]
 
 
 class NearScores(BestScores):

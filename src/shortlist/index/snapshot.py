@@ -209,7 +209,7 @@ class Snapshot:
         return Dense(parts, embedder)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, lexical_k, dense_k, allowed, only_ranks, reads_all, exact = request
+        query, terms, lexical_k, dense_k, allowed, only_ranks, reads_all, exact, _ = request
         ways: dict[str, tuple[Callable[[int], Ranking], Callable[[Positions], Floats], Callable[[], Floats]]] = {}
         if lexical_k:
             lexical = self.lexical

@@ -116,7 +116,7 @@ def score(
     if is_dense and mode != "dense":
         depth = FUSED_DEPTH if mode == "hybrid" else _first_depth(k)
     lexical, dense = 0 if mode == "dense" else depth, depth if is_dense else 0
-    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all, exact))
+    parts = state.score(Request(query, terms, lexical, dense, mask, mode == "hybrid", reads_all, exact, k))
     if mode == "hybrid":
         return parts, _fuse(state, parts)
     if mode != "auto" or not is_dense:

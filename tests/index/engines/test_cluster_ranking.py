@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import Corpus
+from shortlist import Corpus, Document
 from shortlist.index.engine import State
+from shortlist.index.engines import cluster_ranking
 from shortlist.index.query_scores import Request
 from shortlist.results import Hits, Mode, Ranking
 from shortlist.retrieval.corpus_hits import retrieve
 from shortlist.retrieval.filters import allowed
 from shortlist.retrieval.merging import merge
+from shortlist.retrieval.naming import MOST_NAMED
 from shortlist.retrieval.search import open_query
-from tests.index.engines.conftest import assert_same_hits, ids_of, persistent
+from tests.index.engines.conftest import Make, assert_same_hits, ids_of, notes, on_servers, persistent
 
 QUERIES = ("a cup of oolong in the garden", "sencha tea 7", "tax and trade", "send_email", "größe 日本語")
 
@@ -66,7 +68,7 @@ def test_term_statistics_are_those_of_the_reference(library: Corpus, reference: 
 def rank(state: State, part: str, query: str, allowed: Any) -> Ranking:
     terms = state.lexical.analyzer.terms(query)
     lexical, dense = (20, 0) if part == "lexical" else (0, 20)
-    return state.score(Request(query, terms, lexical, dense, allowed))[part].ranking(20)
+    return state.score(Request(query, terms, lexical, dense, allowed))[part].ranking(20).cut(20)
 
 
 @persistent
@@ -120,3 +122,39 @@ def test_query_without_known_words_finds_nothing(library: Corpus) -> None:
 def test_k_may_be_zero_or_more_than_there_are(library: Corpus) -> None:
     assert shortlist.search(library, "tea", k=0) == []
     assert len(shortlist.search(library, "same words", "lexical", k=5000)) == 4
+
+
+def test_name_in_a_sentence_identifies_its_document(shelf: Corpus) -> None:
+    names = ["Quarterly Garden Harvest Report", "rotate_access_keys", "Tea"]
+    shelf.add([Document(str(at), name, f"number {at}") for at, name in enumerate(names)])
+    shelf.add([Document(f"m{at}", "Notes", "garden access tea " * 3) for at in range(60)])
+    for query, expected in (
+        ("where is the quarterly garden harvest report of tea", {"0"}),
+        ("please rotate_access_keys of the garden", {"1"}),
+        ("rotate access keys", {"1"}),
+        ("garden tea", set()),
+    ):
+        hits = shortlist.search(shelf, query, "auto", k=5)
+        assert {hit.id for hit in hits if hit.signals["named"]} == expected, query
+
+
+def test_name_that_very_many_passages_share_identifies_none(shelf: Corpus) -> None:
+    shelf.add([Document(f"r{at}", "annual budget report", f"part {at}") for at in range(MOST_NAMED + 1)])
+    assert not any(hit.signals["named"] for hit in shortlist.search(shelf, "annual budget report", "auto"))
+    shelf.remove("r0")
+    assert all(hit.signals["named"] for hit in shortlist.search(shelf, "annual budget report", "auto"))
+
+
+@on_servers
+def test_scores_follow_what_another_process_has_changed(address: str, make: Make, monkeypatch: Any) -> None:
+    monkeypatch.setattr(cluster_ranking, "STATISTICS_SECONDS", 0.0)  # read again with each query
+    corpus = make("followed")
+    corpus.add(notes(*range(20)))
+    with shortlist.open_corpus("followed", engine=address) as reader:
+        before = shortlist.search(reader, "tea number 7", "lexical", k=1)
+        corpus.add(notes(*range(20, 60), word="milk"))
+        after = shortlist.search(reader, "tea number 7", "lexical", k=1)
+        assert after[0].score > before[0].score  # "tea" is rarer now
+        with shortlist.create_corpus(in_memory=True, embedder="none") as reference:
+            reference.add([*notes(*range(20)), *notes(*range(20, 60), word="milk")])
+            assert after[0].score == pytest.approx(shortlist.search(reference, "tea number 7", "lexical", k=1)[0].score)

@@ -75,3 +75,10 @@ def test_a_mapping_of_another_origin_or_type_is_a_mismatch() -> None:
     assert "has format 9" in cluster_schema.find_mismatch({**expected, "_meta": {"shortlist": 9}}, expected)
     other = {**expected, "properties": {**expected["properties"], "id": {"type": "text"}}}
     assert "id is text, not keyword" in cluster_schema.find_mismatch(other, expected)
+
+
+def test_graph_is_searched_less_widely_if_it_has_several_segments() -> None:
+    widths = [cluster_schema.find_width(10, segments) for segments in (1, 4, 9, 100)]
+    assert widths == [600, 300, 200, cluster_schema.LEAST_WIDTH]
+    assert cluster_schema.find_width(1_000, 1) == 3_000
+    assert cluster_schema.find_width(9_000, 1) == cluster_schema.WINDOW

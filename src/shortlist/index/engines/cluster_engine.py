@@ -51,7 +51,7 @@ CONFIG_SECONDS = 1.0
 # A rebuild that has not reported for this long is considered dead.
 REBUILD_SECONDS = 60.0
 
-MOST_VIEWERS = 1_000  # of which facts are remembered
+MOST_VIEWERS = 100  # of which facts are remembered
 
 
 class ClusterEngine(DocumentList):
@@ -208,7 +208,7 @@ class ClusterEngine(DocumentList):
         embedder = self.embedders.for_config(config)
         with contextlib.closing(ClusterWriter(self._rows, config, embedder, self._folder)) as writer:
             yield writer
-        self._forget_languages()
+        self._forget_statistics()
 
     # Rebuilding
 
@@ -244,7 +244,7 @@ class ClusterEngine(DocumentList):
         except BaseException:
             self._end_rebuild(generation)
             raise
-        self._forget_languages()
+        self._forget_statistics()
         self._remember(config)
 
     @contextlib.contextmanager
@@ -315,9 +315,9 @@ class ClusterEngine(DocumentList):
             self._known_facts.clear()
         yield ClusterSnapshot(self.cluster, self.base, config, get_embedder, known, viewer)
 
-    def _forget_languages(self) -> None:
+    def _forget_statistics(self) -> None:
         for known in list(self._known_facts.values()):
-            known.languages = None
+            known.statistics = None
 
     def facts(self) -> dict[str, Any]:
         stats = self.cluster.request("GET", f"/{','.join(self.aliases.values())}/_stats/store,segments")["_all"]

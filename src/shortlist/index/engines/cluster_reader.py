@@ -15,6 +15,7 @@ from shortlist.index.engines.cluster_schema import WINDOW
 from shortlist.index.engines.facets import EVERYTHING, Query
 from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.storage.records import batched
+from shortlist.index.text.analyzers import name_words
 from shortlist.results import Ranking
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class PassageReader(ClusterCorpus):
         self.config = config
         self.counts: dict[int, RowCounts] = {}
         self.vectors: dict[int, Vectors] = {}
+        self.rows_read: dict[int, Query] = {}  # what is shown of the passages
         self._prefetched: dict[bytes, Query] = {}
         self._positions: dict[tuple[str, int], int] = {}
         self._places: list[tuple[str, int]] = []  # id of the document and ordinal of the passage at each position
@@ -63,16 +65,18 @@ class PassageReader(ClusterCorpus):
         head: Query = {"index": self.passages_alias, "allow_partial_search_results": False}
         return to_lines(head | ({"search_type": "dfs_query_then_fetch"} if by_score else {}), body)
 
-    def select(self, body: Query, *, scored: bool, by_score: bool = False, is_restricted: bool = False) -> bytes:
-        """A search that returns columns, with or without those for scores."""
-        return self.make_search(self.columns(scored) | body, by_score=by_score, is_restricted=is_restricted)
+    def select(self, body: Query, *, by_score: bool = False, is_restricted: bool = False, **columns: bool) -> bytes:
+        """A search that returns columns."""
+        return self.make_search(self.columns(**columns) | body, by_score=by_score, is_restricted=is_restricted)
 
-    def columns(self, scored: bool) -> Query:
-        """The part of a search that names the columns: reading rows is many times slower."""
+    def columns(self, *, scored: bool, with_vectors: bool = True, shown: bool = False) -> Query:
+        """The part of a search that names what it returns: where passages are, what they are scored by, and their
+        texts. Texts are slower to read than columns, but much faster in a search than in a request of their own."""
         columns = ["document", "ordinal"]
         if scored:
-            columns += ["counts", "unit"] if self.has_vectors else ["counts"]
-        return {"stored_fields": "_none_", "track_total_hits": False, "docvalue_fields": columns}
+            columns += ["counts", "unit"] if self.has_vectors and with_vectors else ["counts"]
+        texts = {} if shown else {"stored_fields": "_none_"}
+        return {"track_total_hits": False, "docvalue_fields": columns, **texts}
 
     def prefetch(self, searches: Sequence[bytes]) -> None:
         """Send the expected searches in one request; others are sent when they are needed."""
@@ -99,9 +103,10 @@ class PassageReader(ClusterCorpus):
             self._positions[place] = len(self._places)
             self._places.append(place)
             self._numbers.setdefault(place[0], len(self._numbers))
-        for remembered in (self.counts, self.vectors):
-            if len(remembered) > REMEMBERED:
-                remembered.clear()
+        remembered: tuple[dict[int, Any], ...] = (self.counts, self.vectors, self.rows_read)
+        for one in remembered:
+            if len(one) > REMEMBERED:
+                one.clear()
         positions = [self._positions[place] for place in places]
         for position, hit in zip(positions, hits, strict=True):
             fields = hit["fields"]
@@ -109,13 +114,31 @@ class PassageReader(ClusterCorpus):
                 self.counts[position] = RowCounts.unpack(fields["counts"][0])
             if "unit" in fields and position not in self.vectors:
                 self.vectors[position] = unpack_vector(fields["unit"][0])
+            if "_source" in hit:
+                self.rows_read[position] = hit["_source"]
         return np.array(positions, dtype=np.int64)
 
-    def fetch(self, positions: Positions) -> None:
-        """Fetch what passages are scored by, where it is missing."""
-        known = self.counts.keys() & self.vectors.keys() if self.has_vectors else self.counts
+    def fetch(self, positions: Positions, known: Mapping[int, Any]) -> None:
+        """Fetch what passages are scored by, where it is not yet known."""
         missing = [at for at in positions.tolist() if at not in known]
         self.locate(self.search_among(missing, EVERYTHING, scored=True))
+
+    def find_named(self, asked: Sequence[str]) -> dict[int, int]:
+        """Of the documents whose texts were fetched, one passage of each with a name among the words that were asked,
+        in one piece, and the most words of such a name."""
+        text, found = f" {' '.join(asked)} ", dict[int, int]()
+        named: set[str] = set()
+        for position, row in sorted(self.rows_read.items()):
+            names = [name_words(name) for name in (row["title"], row["document"])]
+            sizes = [len(name) for name in names if f" {' '.join(name)} " in text]
+            if any(sizes) and row["document"] not in named:
+                named.add(row["document"])
+                found[position] = max(sizes)
+        return found
+
+    def count_segments(self) -> int:
+        path = f"/{self.passages_alias}/_stats/segments?filter_path=_all.primaries.segments.count"
+        return int(self.cluster.request("GET", path)["_all"]["primaries"]["segments"]["count"])
 
     def search_among(self, positions: Sequence[int], query: Query, *, scored: bool = False) -> list[Query]:
         """The hits of a query among some positions."""

@@ -1,13 +1,13 @@
 """A corpus in a cluster as a reader sees it.
 
-The server finds candidates, which come with their counts and vectors. They are scored here as in the embedded engine,
-with the statistics of the whole corpus.
+The server finds candidates, which come with their texts, counts and vectors. They are scored here as in the embedded
+engine, with the statistics of the whole corpus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +18,12 @@ from shortlist.index.engine import Located, require_embedder
 from shortlist.index.engines import facets
 from shortlist.index.engines.cluster_client import Cluster
 from shortlist.index.engines.cluster_corpus import PAGE, DocumentList
-from shortlist.index.engines.cluster_ranking import BM25Query, KnownFacts, VectorQuery
+from shortlist.index.engines.cluster_ranking import MORE, MORE_TO_BLEND, BM25Query, KnownFacts, VectorQuery
 from shortlist.index.engines.cluster_reader import PassageReader
 from shortlist.index.engines.cluster_rows import SHOWN, STORED, document_key, passage_key, to_document, to_passage
+from shortlist.index.engines.cluster_schema import WINDOW
 from shortlist.index.engines.facets import EVERYTHING, Condition, Query
-from shortlist.index.query_scores import BestScores, Request, Scores, only_found
+from shortlist.index.query_scores import CandidateScores, Request, Scores, only_found
 from shortlist.index.storage.records import batched
 from shortlist.protocols import Embedder
 
@@ -54,8 +55,7 @@ class ClusterSnapshot(PassageReader):
 
     @property
     def size(self) -> int:
-        self._known.size = self.lexical.live
-        return self._known.size
+        return self.lexical.live
 
     @property
     def rows(self) -> DocumentList:
@@ -71,30 +71,45 @@ class ClusterSnapshot(PassageReader):
 
     @cached_property
     def _dense(self) -> VectorQuery:
-        return VectorQuery(self, require_embedder(self._embedder()))
+        return VectorQuery(self, require_embedder(self._embedder()), self._known)
 
     def score(self, request: Request) -> dict[str, Scores]:
-        query, terms, words, meaning, allowed, only_ranks, *_ = request
-        only_ranks = only_ranks and self.viewer is None  # the server's own scores depend on hidden passages
+        query, terms, words, meaning, allowed, _, _, exact, wanted = request
+        only_ranks = request.only_ranks and self.viewer is None  # the server's own scores depend on hidden passages
         lexical, parts = self.lexical, dict[str, Scores]()
-        searches = [*lexical.first_searches(terms, words, allowed, only_ranks), *lexical.name_searches(query)]
+        self.rows_read.clear()
+
+        def depth(k: int) -> int:
+            """The number of candidates. To blend two rankings fewer are enough than the caller reads at first."""
+            is_first = wanted and k <= max(words, meaning) and not request.only_ranks
+            more = MORE_TO_BLEND if words and meaning else MORE
+            return k if only_ranks else min((wanted if is_first else k) + more, WINDOW)
+
+        by_words: dict[str, Any] = {} if only_ranks else {"names_in": query, "with_vectors": meaning > 0}
+        searches = lexical.first_searches(terms, depth(words) if words else 0, allowed, only_ranks, **by_words)
+        if only_ranks or not (words and terms):
+            searches += lexical.name_searches(query, explicit=not only_ranks)
+        lexical.texts_read_for = None if only_ranks else query
         if words:
-            rank = lexical.approximate if only_ranks else lexical.rank
-            parts["lexical"] = BestScores(
-                lambda k: rank(terms, k, allowed),
+            rank = lexical.approximate if only_ranks else lexical.rank_candidates
+            parts["lexical"] = CandidateScores(
+                lambda k: rank(terms, depth(k), allowed, **by_words),
                 lambda positions: only_found(lexical.scores_at(terms, positions)),
                 is_exact=not only_ranks,
             )
         if meaning:
-            dense = self._dense
-            about = self.size if self._known.size is None else self._known.size
-            searches += dense.first_searches(query, meaning, about, allowed, only_ranks)
-            parts["dense"] = BestScores(
-                lambda k: dense.rank(query, k, self.size, allowed, only_ranks),
+            dense, known = self._dense, self._known.statistics
+            near = partial(dense.rank, query, only_ranks=only_ranks, exact=exact)
+            parts["dense"] = CandidateScores(
+                lambda k: near(depth(k), self.size, allowed),
                 lambda positions: dense.scores_at(query, positions),
                 is_exact=not only_ranks,
             )
+            about = known.seen.live if known else self.size
+            searches += dense.first_searches(query, depth(meaning), about, allowed, only_ranks=only_ranks, exact=exact)
         self.prefetch(searches)
+        for part in parts.values():  # whose names the query has is then known
+            part.ranking(max(words, meaning))
         return parts
 
     def siblings(self, positions: Positions) -> list[Positions]:
@@ -126,10 +141,14 @@ class ClusterSnapshot(PassageReader):
 
     def passages(self, positions: Positions) -> list[Passage]:
         """The passages; of one that was just removed, only its id."""
-        rows = self._get_rows(self.passages_alias, self.keys(positions.tolist()), SHOWN)
+        # What a reader may see may have changed since.
+        rows: dict[int, Query] = {} if self.viewer else dict(self.rows_read)
+        missing = [at for at in positions.tolist() if at not in rows]
+        found = self._get_rows(self.passages_alias, self.keys(missing), SHOWN)
+        rows |= {at: row["_source"] for at, row in zip(missing, found, strict=True) if row}
         return [
-            to_passage(row["_source"]) if row else Passage(id, id, "")
-            for row, id in zip(rows, self.ids(positions), strict=True)
+            to_passage(rows[at]) if at in rows else Passage(id, id, "")
+            for at, id in zip(positions.tolist(), self.ids(positions), strict=True)
         ]
 
     def stored(self, positions: Positions) -> list[Document]:
