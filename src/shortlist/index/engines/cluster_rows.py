@@ -80,6 +80,9 @@ def passage_key(document: str, ordinal: int) -> str:
     return f"{document}-{ordinal}"
 
 
+SPACED = 12  # characters of a token and a space
+
+
 def term_token(key: int) -> str:
     """The key of a term or a name as the server indexes it."""
     return base64.urlsafe_b64encode(key.to_bytes(8, "big")).decode()[:11]
@@ -144,24 +147,35 @@ def _term_columns(passages: Sequence[Unindexed], config: Config) -> Iterator[dic
     """The columns by which each passage is found and scored."""
     built = build((passage.fields for passage in passages), get_analyzer(config.analyzer))
     order = np.argsort(built.docs, kind="stable")  # by passage, and within one by key
-    keys = np.repeat(built.keys, np.diff(built.starts))[order]
-    tfs = built.tfs()[order]
-    ends = np.cumsum(np.bincount(built.docs, minlength=len(passages))).tolist()
-    tokens = {key: term_token(key) for key in built.keys.tolist()}
+    at_key = np.repeat(np.arange(len(built.keys)), np.diff(built.starts))[order]
+    keys, tfs = built.keys[at_key], built.tfs()[order]
+    ends = np.cumsum(np.bincount(built.docs, minlength=len(passages)))
     names: list[list[str]] = [[] for _ in passages]
     for key, doc in zip(built.name_keys.tolist(), built.name_docs.tolist(), strict=True):
         names[doc].append(term_token(key))
     title, keywords, content = repetitions(config)[0]
-    repeated = ((tfs >> 24) * title + ((tfs >> 16) & 0xFF) * keywords + (tfs & 0xFFFF) * content).tolist()
-    for at, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-        own, lengths = keys[start:end], built.lengths[at]
-        words = zip(own.tolist(), repeated[start:end], strict=True)
+    times = (tfs >> 24) * title + ((tfs >> 16) & 0xFF) * keywords + (tfs & 0xFFFF) * content
+    bodies = np.frombuffer(_spaced_tokens(built.keys), f"V{SPACED}")[np.repeat(at_key, times)].tobytes().decode()
+    places = SPACED * np.concatenate([[0], np.cumsum(times, dtype=np.int64)])[ends]
+    start = place = 0
+    for at, (end, next_place) in enumerate(zip(ends.tolist(), places.tolist(), strict=True)):
+        lengths = built.lengths[at]
         yield {
-            "body": "".join(f"{tokens[key]} " * times for key, times in words),
-            "counts": RowCounts(own, tfs[start:end], lengths).pack(),
+            "body": bodies[place:next_place],
+            "counts": RowCounts(keys[start:end], tfs[start:end], lengths).pack(),
             "names": names[at],
             **dict(zip(LENGTHS, lengths.tolist(), strict=True)),
         }
+        start, place = end, next_place
+
+
+def _spaced_tokens(keys: NDArray[np.uint64]) -> bytes:
+    """The tokens of terms, each with a space in place of the character that a ninth byte, 0, would add."""
+    padded = np.zeros((len(keys), 9), np.uint8)
+    padded[:, :8] = keys.astype(">u8").view(np.uint8).reshape(-1, 8)
+    characters = np.frombuffer(base64.urlsafe_b64encode(padded.tobytes()), np.uint8).reshape(-1, SPACED).copy()
+    characters[:, -1] = ord(" ")
+    return characters.tobytes()
 
 
 def _vector_columns(
