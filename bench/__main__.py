@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench import (
     answers,
+    bare_requests,
     claims,
     context,
     decisions,
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "update": update,
     "texts": texts,
     "engines": distributed,
+    "bare": bare_requests,
     "encoding": encoding,
     "load": load,
     "pools": pools,
