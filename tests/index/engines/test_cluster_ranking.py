@@ -138,6 +138,12 @@ def test_name_in_a_sentence_identifies_its_document(shelf: Corpus) -> None:
         assert {hit.id for hit in hits if hit.signals["named"]} == expected, query
 
 
+def test_stop_word_or_number_in_a_query_is_no_name(shelf: Corpus) -> None:
+    shelf.add([Document("it", "", "pour it slowly"), Document("7", "Kettle", "pour slowly")])
+    hits = shortlist.search(shelf, "pour it 7 times slowly", "auto")
+    assert {hit.id: hit.signals["named"] for hit in hits} == {"it": 0.0, "7": 0.0}
+
+
 def test_name_that_very_many_passages_share_identifies_none(shelf: Corpus) -> None:
     shelf.add([Document(f"r{at}", "annual budget report", f"part {at}") for at in range(MOST_NAMED + 1)])
     assert not any(hit.signals["named"] for hit in shortlist.search(shelf, "annual budget report", "auto"))

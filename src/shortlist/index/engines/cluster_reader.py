@@ -13,8 +13,9 @@ from shortlist.index.engines.cluster_corpus import ClusterCorpus
 from shortlist.index.engines.cluster_rows import RowCounts, document_key, passage_key, unpack_vector
 from shortlist.index.engines.cluster_schema import WINDOW
 from shortlist.index.engines.facets import EVERYTHING, Query
-from shortlist.index.lexical.lexical_ranker import top
+from shortlist.index.lexical.lexical_ranker import can_be_name, top
 from shortlist.index.storage.records import batched
+from shortlist.index.storage.writer import list_names
 from shortlist.index.text.analyzers import name_words
 from shortlist.results import Ranking
 
@@ -126,13 +127,12 @@ class PassageReader(ClusterCorpus):
     def find_named(self, asked: Sequence[str]) -> dict[int, int]:
         """Of the documents whose texts were fetched, one passage of each with a name among the words that were asked,
         in one piece, and the most words of such a name."""
-        text, found = f" {' '.join(asked)} ", dict[int, int]()
-        named: set[str] = set()
+        text, found, documents = f" {' '.join(asked)} ", dict[int, int](), set[str]()
         for position, row in sorted(self.rows_read.items()):
-            names = [name_words(name) for name in (row["title"], row["document"])]
-            sizes = [len(name) for name in names if f" {' '.join(name)} " in text]
-            if any(sizes) and row["document"] not in named:
-                named.add(row["document"])
+            names = map(name_words, list_names(row["document"], row["title"]))
+            sizes = [len(name) for name in names if can_be_name(name, asked) and f" {' '.join(name)} " in text]
+            if sizes and row["document"] not in documents:
+                documents.add(row["document"])
                 found[position] = max(sizes)
         return found
 

@@ -51,6 +51,11 @@ def _can_be_names(words: Sequence[str]) -> list[bool]:
     return [word not in ENGLISH_STOP_WORDS or len(words) == 1 for word in words]
 
 
+def can_be_name(name: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether the words of a name that are in a query can be meant as one."""
+    return 0 < len(name) <= NAME_WORDS and (len(name) > 1 or len(asked) == 1 or name[0] not in ENGLISH_STOP_WORDS)
+
+
 def count_languages(
     analyzer: Analyzer, passages: int, frequency: Callable[[list[str]], Mapping[str, int]]
 ) -> dict[str, int]:

@@ -111,16 +111,19 @@ class Unindexed(NamedTuple):
 
     @property
     def _names(self) -> Sequence[str]:
-        if self.ordinal:
-            return ()
-        if not self.title or self.id == self.title:
-            return (self.id,)
-        is_name = not self.id.isdecimal() and any(map(str.isalpha, self.id))
-        return (self.title, self.id) if is_name else (self.title,)
+        return () if self.ordinal else list_names(self.id, self.title)
 
     @property
     def _terms_beside(self) -> Sequence[str]:
         return [*self.keywords, self.context] if self.context else self.keywords
+
+
+def list_names(id: str, title: str) -> Sequence[str]:
+    """The names of a document."""
+    if not title or id == title:
+        return (id,)
+    is_name = not id.isdecimal() and any(map(str.isalpha, id))
+    return (title, id) if is_name else (title,)
 
 
 def _encode(passages: Sequence[Unindexed], embedder: Embedder, store: Store) -> Vectors:
