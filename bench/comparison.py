@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bench.debian_docs import load_cases
 from bench.report import RESULTS
 
 SET = "ottqa_wiki"
@@ -12,6 +13,9 @@ OURS, TANTIVY, BM25S, MEMORY = "shortlist", "tantivy on disk", "bm25s numba on d
 COLUMNS = ("build s", "p50 ms", "batch q/s", "memory MB", "disk MB", "cold start s", "upsert ms", "ndcg@10")
 TOOL_SETS = {"bfcl": "BFCL", "metatool": "MetaTool"}  # the model that was measured was trained without the set
 DOCUMENT_SETS = {"scifact": "SciFact", "nfcorpus": "NFCorpus"}
+
+BUDGET = "4,000 characters"
+PASSAGE_COLUMNS = ("first", BUDGET, "first ten", "characters", "index CPU s", "query CPU ms", "memory MB")
 
 PAGE = """# Comparison
 
@@ -70,14 +74,49 @@ Repeat it: `python -m bench hybrid FOLDER`.
   They cost {tokens:,.0f} tokens of definitions. If your agent has a few tools, connect it directly.
 - **FastMCP's search needs fewer tokens**: {fastmcp_tokens:g} against {our_tokens:,.0f}, with two tools, and without
   `read`, `ask` and approvals. Its search took {fastmcp_search:.0f} ms, ours {our_search:.1f} ms. Quality was not
-  compared here: it ranks with BM25.
+  compared here: it ranks with BM25. By now the six tools of shortlist need {tokens_now:g}.
 - **mcp-hub and FastMCP's proxy list all tools**, so they save connections, not tokens.
 
 Repeat it: `python -m bench gateway FOLDER`.
 
-## Not compared
+## LlamaIndex, Haystack and txtai: passages for a language model
 
-Answers were not compared with those of LlamaIndex, txtai or Haystack: what they answer depends on the language model.
+Questions about documentation in Debian packages, and whether the passages that a language model would be shown contain
+the answer. LlamaIndex {llama_index[version]}, Haystack {haystack[version]}, txtai {txtai[version]}, {frameworks_facts}
+
+All read the same texts and use the same static vectors. Each framework cuts the texts with its default splitter (txtai,
+whose base has none, gets our passages), ranks by BM25 alone or together with the vectors, and returns ten passages.
+Ours are the passages that `ask` shows to a model. Nothing was fitted to new_docs; one half of the questions of
+debian_docs was used in the development of shortlist.
+
+debian_docs, {debian_questions} questions:
+
+{debian}
+
+new_docs, {new_questions} questions:
+
+{new}
+
+- `4,000 characters`: the share of questions whose answer is in the first 4,000 characters of the passages together,
+  about a thousand tokens. `first ten`: in any of ten passages, whose mean length in `characters` differs.
+- **A prompt of a thousand tokens has the answer more often**: in {ours_debian:.0%} and {ours_new:.0%} of the cases,
+  against {best_debian:.0%} and {best_new:.0%} with the best alternative.
+- **Ten long passages contain more**: those of LlamaIndex have {long_debian:.0%} of the answers to debian_docs, ours
+  {ten_debian:.0%}, in a sixth of the text. If your model reads ten thousand tokens for a question, long passages are
+  better.
+- **A keyword query of LlamaIndex takes less time**: bm25s ranks in about a millisecond, and `ask` does more than rank.
+- **LlamaIndex and Haystack are smaller** than shortlist, whose models are in its package; theirs come on top.
+- Not compared: answers. Without a language model the frameworks give none; with one, it decides. Nor larger embedders,
+  which all of them can use.
+
+| | version | packages | MB |
+|---|--:|--:|--:|
+{sizes}
+
+`packages` and `MB` are what `pip install --no-compile` leaves in an empty environment. txtai needs PyTorch, on Linux
+with the libraries of CUDA. The frameworks have connectors, pipelines, agents and stores that shortlist does not have.
+
+Repeat it: `python -m bench frameworks`.
 """
 
 
@@ -89,6 +128,8 @@ def write_comparison() -> str:
     rows = lexical["figures"][SET]
     gateways = gateway["figures"]["rows"]
     ours, tantivy, memory = rows[OURS], rows[TANTIVY], rows[MEMORY]
+    frameworks = read("frameworks")
+    debian, new, installed = (frameworks["figures"][name] for name in ("debian_docs", "new_docs", "installed"))
     sets = TOOL_SETS | DOCUMENT_SETS
     measured = {name: (left_out if name in TOOL_SETS else quality)["figures"][name] for name in sets}
     scores = {
@@ -130,9 +171,32 @@ def write_comparison() -> str:
         our_call=gateways["shortlist"]["call ms"],
         our_tokens=gateways["shortlist"]["tokens"],
         our_search=gateways["shortlist"]["discover ms"],
+        tokens_now=read("context")["figures"]["tokens of our tool definitions"],
         fastmcp_tokens=gateways["FastMCP proxy with BM25 search"]["tokens"],
         fastmcp_search=gateways["FastMCP proxy with BM25 search"]["discover ms"],
+        frameworks_facts=describe(frameworks, "", "shortlist"),
+        llama_index=installed["LlamaIndex"],
+        haystack=installed["Haystack"],
+        txtai=installed["txtai"],
+        debian_questions=count_answered("debian_docs"),
+        new_questions=count_answered("new_docs"),
+        debian=make_table(debian, PASSAGE_COLUMNS),
+        new=make_table(new, PASSAGE_COLUMNS),
+        ours_debian=debian[OURS][BUDGET],
+        ours_new=new[OURS][BUDGET],
+        best_debian=max(row[BUDGET] for name, row in debian.items() if name != OURS),
+        best_new=max(row[BUDGET] for name, row in new.items() if name != OURS),
+        long_debian=debian["LlamaIndex, hybrid"]["first ten"],
+        ten_debian=debian[OURS]["first ten"],
+        sizes="\n".join(
+            f"| {name} | {one['version']} | {one['packages']} | {one['MB']:,} |" for name, one in installed.items()
+        ),
     )
+
+
+def count_answered(name: str) -> int:
+    """The number of questions of a set that its documents answer."""
+    return sum(bool(case.answers) for case in load_cases(name))
 
 
 def read(name: str) -> dict[str, Any]:
