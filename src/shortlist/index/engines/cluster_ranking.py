@@ -64,7 +64,7 @@ SEGMENTS_SECONDS = 10.0
 
 
 @dataclass
-class Counts:
+class PassageCounts:
     """Of some passages: their number, the length of each field in all of them, the time of the last change, and how
     many of them have a term."""
 
@@ -78,8 +78,8 @@ class Counts:
 class Statistics:
     """What passages are scored by. The server scores by those of all passages, the reader may see fewer."""
 
-    seen: Counts
-    whole: Counts
+    seen: PassageCounts
+    whole: PassageCounts
     languages: dict[str, int]
     read_at: float = field(compare=False)
 
@@ -445,10 +445,10 @@ def _count_buckets(aggregation: Query | None) -> dict[int, int]:
     return {int(key): bucket["doc_count"] for key, bucket in buckets.items()}
 
 
-def _count(found: Query) -> Counts:
+def _count(found: Query) -> PassageCounts:
     lengths = tuple(float(found[name]["value"] or 0.0) for name in LENGTHS)
     written = float(found["written"]["value"] or 0.0)
-    return Counts(int(found["live"]["value"]), lengths, written, _count_buckets(found.get("languages")))
+    return PassageCounts(int(found["live"]["value"]), lengths, written, _count_buckets(found.get("languages")))
 
 
 def list_explicit_names(query: str) -> list[str]:
