@@ -81,7 +81,10 @@ def test_what_cannot_be_stored_is_a_problem_with_its_reason() -> None:
         assert reason in problem.reason
 
 
-@given(st.lists(st.text(), min_size=4, max_size=4), st.dictionaries(st.text(), st.floats(allow_nan=False) | st.text()))
+@given(
+    st.lists(st.text(), min_size=4, max_size=4),
+    st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False) | st.text()),
+)
 def test_a_hash_covers_each_text_with_its_length(texts: list[str], metadata: dict[str, Any]) -> None:
     title, content, source, locator = texts
     record = to_record(doc("a", content + "x" * 1_100, title, metadata=metadata, source=source, locator=locator))
