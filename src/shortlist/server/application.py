@@ -41,10 +41,10 @@ from shortlist.server.routes.authorization import add_metadata, authorize_routes
 from shortlist.server.routes.corpora_routes import DISCOVER, SEARCH, ServedCorpora, add_corpora
 from shortlist.server.routes.job_routes import add_ask, add_evaluation
 from shortlist.server.routes.mcp_routes import add_mcp
+from shortlist.server.routes.service_route import ServiceRoute
 from shortlist.server.routes.upload_routes import add_uploads
 from shortlist.server.search_workers import SearchWorkers
 from shortlist.server.service_metrics import Metrics
-from shortlist.server.service_route import ServiceRoute
 
 # That pages of `server.cors_origins` may send, and read besides those that every page may.
 CORS_HEADERS = (

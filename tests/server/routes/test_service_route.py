@@ -9,7 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from shortlist.server.service_route import ServiceRoute
+from shortlist.server.routes.service_route import ServiceRoute
 from tests.server.conftest import Make
 
 SEARCH = "/v1/corpora/catalog/search"
