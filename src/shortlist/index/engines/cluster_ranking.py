@@ -18,7 +18,7 @@ import numpy as np
 
 from shortlist.index.engines.cluster_reader import NO_HITS, PassageReader, best_of
 from shortlist.index.engines.cluster_rows import round_vector, term_token
-from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, find_width
+from shortlist.index.engines.cluster_schema import LENGTHS, WINDOW, find_width, repetitions
 from shortlist.index.engines.facets import Condition, Query
 from shortlist.index.kernels.formulas import weighted_tf
 from shortlist.index.lexical.bm25 import FORMULAS, norm, weighted_length
@@ -45,6 +45,9 @@ MORE, MORE_TO_BLEND = 10, 20
 
 # The number of exact scores in an approximate ranking.
 EXACT = 200
+
+# Deleted passages that are not yet merged away still count in the server's own statistics.
+MARGIN = 1.01
 
 # With more terms than this, candidates are searched by the rarest of them; scores are of all.
 MOST_CLAUSES = 1_000
@@ -139,10 +142,42 @@ class BM25Query:
         terms = _weigh(query)
         if not terms or not depth:
             return NO_HITS
-        (hits,) = self._search(terms, [self._search_candidates(terms, depth, allowed, **options)])
+        wanted, most = max(depth - MORE, 1), depth
+        while True:
+            (hits,) = self._search(terms, [self._search_candidates(terms, depth, allowed, **options)])
+            positions = self._reader.locate(hits)
+            scores = only_found(self._scores(terms, positions))
+            ranking = best_of(positions, scores, most)
+            if self._reader.viewer is None or len(hits) < depth or depth == WINDOW:
+                break
+            if len(ranking) >= wanted and ranking.scores[wanted - 1] > self._bound(hits, scores):
+                break
+            depth = min(4 * depth, WINDOW)  # or hidden passages might change which ones are found
         self._named_among = options.get("names_in")
-        positions = self._reader.locate(hits)
-        return best_of(positions, only_found(self._scores(terms, positions)), len(positions))
+        return ranking
+
+    def _bound(self, hits: Sequence[Query], scores: Floats) -> float:
+        """The maximum score of a passage that is not among the hits, which have these scores.
+
+        Most servers multiply BM25 by k1 + 1, and some do not, which the hits show.
+        """
+        server_scores = np.array([hit["_score"] for hit in hits])
+        factor = repetitions(self._reader.config)[1] * self._scoring.k1 + 1.0
+        longer, ceiling = self._compare_lengths(), self._formula.ceiling(self._scoring.k1)
+        is_multiplied = bool((server_scores * ceiling * min(longer, 1.0) >= 0.99 * factor * scores).all())
+        return float(MARGIN * server_scores[-1] * ceiling * max(longer, 1.0) / (factor if is_multiplied else 1.0))
+
+    def _compare_lengths(self) -> float:
+        """The average length of what the viewer may see, relative to that of all passages, by which the server scores.
+
+        A score by the one is at most this many times the score by the other, or at most equal to it.
+        """
+        seen, whole = (
+            sum(weight * length for weight, length in zip(self._scoring.weights, counts.lengths, strict=True))
+            / (counts.live or 1)
+            for counts in (self._read().seen, self._read().whole)
+        )
+        return seen / whole if seen and whole else 1.0
 
     def approximate(self, query: TermWeights, k: int, allowed: Condition | None) -> Ranking:
         """A ranking whose first passages have exact scores; the others are in the order of the server."""
