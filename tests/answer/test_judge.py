@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from shortlist import REFUSAL, CorpusSource, Evidence, ScriptedLLM, ask, build
+from shortlist import REFUSAL, CorpusSource, Document, Evidence, ScriptedLLM, ask, build
 from shortlist.answer import judge
-from shortlist.answer.judge import Judge, load_judge, select_sentences
+from shortlist.answer.extractive.signals import read_question
+from shortlist.answer.extractive.unit_choice import READ_FROM_OTHER
+from shortlist.answer.judge import Judge, find_reader, load_judge, load_reader, select_sentences
+from shortlist.index.text.analyzers import get_analyzer
 from tests.answer.claim_cases import DOCUMENTS
 from tests.answer.claims.test_assessment import INVENTIONS
 
@@ -78,6 +81,44 @@ def test_answers_are_chosen_by_it(model: Judge, monkeypatch: pytest.MonkeyPatch)
     assert ask(corpus, "How many golf courses does the company own?").refused
     monkeypatch.setattr(model, "rate_answers", lambda question, texts: [0.0] * len(texts))
     assert ask(corpus, "How much is express delivery?").refused
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "best"),
+    [
+        ("Wie hoch ist der Turm?", ["Er wurde 1889 gebaut.", "Er ist 330 Meter hoch.", "Der Anstrich ist braun."], 1),
+        ("タワーの高さは？", ["1958年に完成しました。", "高さは333メートルです。", "入場料は大人1200円です。"], 1),
+        ("¿Quién fundó la empresa?", ["Vende semillas.", "Tiene dos talleres.", "La fundó Inés Ríos en 2014."], 2),
+    ],
+)
+def test_the_reader_tells_which_sentence_answers_in_other_languages(question: str, texts: list[str], best: int) -> None:
+    pytest.importorskip("onnxruntime")
+    reader = load_reader()
+    assert reader is not None
+    rated = reader.rate_answers(question, [(text, "") for text in texts])
+    assert max(range(len(texts)), key=lambda at: rated[at]) == best
+    assert 0 <= min(rated) <= max(rated) <= 1
+
+
+def test_the_reader_refuses_what_rules_would_answer(model: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = "Die Ruhezeit beginnt um 22 Uhr. Fahrräder gehören in den Keller. Der Müll wird dienstags abgeholt."
+    corpus = build([Document("haus", "Hausordnung", rules)], in_memory=True)
+    found = ask(corpus, "Wo stellt man Fahrräder ab?")
+    assert found.text.startswith("Fahrräder gehören in den Keller.")
+    assert READ_FROM_OTHER <= found.confidence < 1
+    question = "Wann wird der Müll vom Balkon gestohlen?"
+    assert ask(corpus, question).refused
+    monkeypatch.setattr(judge, "READER", Path("missing.onnx"))
+    assert not ask(corpus, question).refused
+
+
+def test_no_model_reads_passages_in_another_language_than_the_question(model: Judge) -> None:
+    def find(language: str, asked_in: str = "") -> object:
+        return find_reader(read_question("Wie hoch?", get_analyzer(), lambda terms: {}, 1, language, asked_in))
+
+    assert find("de") is not None
+    assert find("ja", asked_in="de") is None
+    assert find("en", asked_in="de") is None
 
 
 def test_without_its_file_rules_decide(monkeypatch: pytest.MonkeyPatch) -> None:

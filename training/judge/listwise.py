@@ -155,9 +155,12 @@ class Lists:
 
 
 def rate_texts(judge: Judge, lists: Lists, parts: list[tuple[str, Array]], head: int, chunks: int) -> Tensor:
-    """The logits of texts, which are read in chunks of about one length; the encoder has 16 bits on an accelerator."""
+    """The logits of texts, which are read in chunks of about one length.
+
+    The encoder has 16 bits on an accelerator and on a processor that multiplies matrices of them.
+    """
     order = np.argsort(sum(lists.lengths[name][rows] for name, rows in parts), kind="stable")
-    is_short = lists.device.type == "cuda"
+    is_short = lists.device.type == "cuda" or torch.cpu._is_amx_tile_supported()
     weights = {name: value.bfloat16() for name, value in judge.named_parameters() if name.startswith("encoder")}
     found = []
     for part in np.array_split(order, min(chunks, len(order))):

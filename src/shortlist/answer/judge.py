@@ -1,7 +1,8 @@
-"""A small model that reads two texts together: does a passage support a claim, does a sentence answer a question?
+"""Small models that read two texts together: does a passage support a claim, does a sentence answer a question?
 
-It is a cross-encoder with one head for each, trained by `python -m training.judge`. Where
-onnxruntime cannot be imported, rules decide alone.
+Each is a cross-encoder with a head for claims and one for answers. The judge reads English (`python -m
+training.judge`). The reader for other languages only chooses answers, and has the words of the embedder `tools`
+(`python -m training.judge.listwise`). Where onnxruntime cannot be imported, rules decide alone.
 """
 
 from __future__ import annotations
@@ -9,19 +10,28 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from shortlist.answer.extractive.signals import Question
-from shortlist.answer.extractive.unit_choice import READ, READ_FROM, AnswerReader, load_weights
+from shortlist.answer.extractive.unit_choice import (
+    OTHER_WEIGHTS,
+    READ,
+    READ_FROM,
+    READ_FROM_OTHER,
+    READ_OTHER,
+    AnswerReader,
+    load_weights,
+)
 from shortlist.answer.extractive.units.splitting import split_spans
-from shortlist.index.embedders import models
+from shortlist.index.embedders import models, tools_model
 from shortlist.index.embedders.parallel_session import ParallelSession
 from shortlist.index.embedders.tokenization import TransformerTokenizer, WordPieceTokenizer
 from shortlist.results import Evidence
 
 MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
+READER = tools_model.MODEL.with_name("reader.onnx")  # beside the file that has its words
 CLAIM, ANSWER = 0, 1  # the heads
 # Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
 MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
@@ -81,17 +91,32 @@ def select_sentences(claim: str, text: str) -> str:
 
 
 def load_judge() -> Judge | None:
-    """The model, if this system can run it."""
+    """The model of English, if this system can run it."""
+    return _load(MODEL, WordPieceTokenizer)
+
+
+def load_reader() -> Judge | None:
+    """The model for other languages, if this system can run it. It knows nothing of claims."""
+    return _load(READER, tools_model.load_tokenizer)
+
+
+def _load(model: Path, make_tokenizer: Callable[[], TransformerTokenizer]) -> Judge | None:
     with _LOADING:  # once, however many requests come first
-        return _load(MODEL) if MODEL.exists() and models.can_run_models() else None
+        return _make_judge(model, make_tokenizer) if model.exists() and models.can_run_models() else None
 
 
 @cache
-def _load(model: Path) -> Judge:
-    return Judge(model, WordPieceTokenizer())
+def _make_judge(model: Path, make_tokenizer: Callable[[], TransformerTokenizer]) -> Judge:
+    return Judge(model, make_tokenizer())
 
 
 def find_reader(question: Question) -> AnswerReader | None:
-    """What chooses among units in the languages of a question and of its passages, if this system can run it."""
-    judge = load_judge() if question.is_english else None  # it was trained on English
-    return AnswerReader(judge.rate_answers, load_weights(), READ, READ_FROM) if judge else None
+    """What chooses among units in the language of a question, if this system can run it.
+
+    Neither model relates a question to passages in another language.
+    """
+    if question.is_english:
+        judge = load_judge()
+        return AnswerReader(judge.rate_answers, load_weights(), READ, READ_FROM) if judge else None
+    judge = None if question.is_foreign else load_reader()
+    return AnswerReader(judge.rate_answers, load_weights(OTHER_WEIGHTS), READ_OTHER, READ_FROM_OTHER) if judge else None
