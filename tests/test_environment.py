@@ -17,6 +17,7 @@ SOURCE = Path(shortlist.__file__).parent
 # What is left: variables of other programs, of children and of libraries, and variables that the user's files name.
 OTHERS = {
     "__init__.py",
+    "_paths.py",
     "cli/completion.py",
     "cli/imports.py",
     "cli/output.py",

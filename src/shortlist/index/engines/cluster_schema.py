@@ -154,7 +154,7 @@ DIALECTS: dict[str, Dialect] = {"opensearch": OpenSearch(), "elasticsearch": Ela
 
 
 def find_width(k: int, segments: int) -> int:
-    """How widely the graphs of so many segments are searched for the k nearest."""
+    """How widely the graphs of a number of segments are searched for the k nearest."""
     return min(max(3 * k, LEAST_WIDTH, round(WIDTH / math.sqrt(max(segments, 1)))), WINDOW)
 
 

@@ -199,7 +199,7 @@ def find_merge_start(sizes: Sequence[int], budget: int) -> int:
 
 
 def _is_worth_merging(row: SegmentRow, dead: int, budget: int) -> bool:
-    """Whether so many passages of a segment are deleted that it should be written again without them."""
+    """Whether a segment should be written again without its deleted passages, of which there are `dead`."""
     return dead == row.size or (dead > row.size / 2 and row.size <= budget)
 
 
