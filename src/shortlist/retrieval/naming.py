@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.index.text.analyzers import name_words, words
+from shortlist.index.text.analyzers import find_identifiers, name_words
 from shortlist.index.text.languages import ENGLISH_STOP_WORDS, detect_language, get_stop_words, list_stop_words
-from shortlist.index.text.word_parts import CACHED_WORDS
 
 if TYPE_CHECKING:
     from shortlist.documents import Passage
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 64  # passages: a name that more of them share identifies none
 LONG = 3  # words of a name that is in no sentence by chance
-RECENT_QUERIES = 256  # whose identifiers are known: a batch finds those of its queries twice
 
 
 def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) -> list[int]:
@@ -29,7 +26,7 @@ def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) ->
     if len(named) > MOST_NAMED:
         return []
     shortest = min(LONG, len(asked))
-    if shortest > 2 and 2 in named.values() and _find_identifiers(query):
+    if shortest > 2 and 2 in named.values() and find_identifiers(query):
         shortest = 2
     return [at for at, size in named.items() if size >= shortest]
 
@@ -44,24 +41,13 @@ def find_identified(
     """
     found: list[int] = []
     if possible:
-        identifiers = _find_identifiers(query)
+        identifiers = find_identifiers(query)
         found = [
             at
             for at, passage in zip(possible, passages, strict=True)
             if any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
         ]
     return np.array(found, dtype=np.int64)
-
-
-@lru_cache(maxsize=RECENT_QUERIES)
-def _find_identifiers(query: str) -> set[tuple[str, ...]]:
-    written = {*query.split(), *words(query)}  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
-    return {parts for word in written if len(parts := _parts_of(word)) > 1}
-
-
-@lru_cache(maxsize=CACHED_WORDS)
-def _parts_of(word: str) -> tuple[str, ...]:
-    return tuple(name_words(word))
 
 
 def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str, ...]]) -> bool:

@@ -26,7 +26,7 @@ from shortlist.index.lexical.indexing import NAME_WORDS
 from shortlist.index.lexical.lexical_ranker import bind_analyzer, count_languages, find_name_keys
 from shortlist.index.query_scores import only_found
 from shortlist.index.storage.records import batched
-from shortlist.index.text.analyzers import Analyzer, get_analyzer, language_term, name_words, term_key, words
+from shortlist.index.text.analyzers import Analyzer, find_identifiers, get_analyzer, language_term, name_words, term_key
 from shortlist.index.text.languages import list_languages
 from shortlist.index.text.query_terms import QueryTerms, TermReadings, TermWeights, sum_weights
 from shortlist.protocols import Embedder
@@ -489,8 +489,7 @@ def _count(found: Query) -> PassageCounts:
 def list_explicit_names(query: str) -> list[str]:
     """The names, as they are indexed, that a document is identified by in any query: the whole query, and identifiers
     of several words in it."""
-    names = [parts for word in {*query.split(), *words(query)} if len(parts := name_words(word)) > 1]
-    names.append(name_words(query))
+    names = find_identifiers(query) | {tuple(name_words(query))}
     keys = {term_key(" ".join(parts)) for parts in names if 0 < len(parts) <= NAME_WORDS}
     return sorted(map(term_token, keys))
 

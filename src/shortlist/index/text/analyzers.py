@@ -14,6 +14,7 @@ from shortlist.index.text.languages import ENGLISH, ENGLISH_STOP_WORDS
 from shortlist.index.text.word_parts import CACHED_WORDS, LONG_WORD, Expand, compile_late, fold, subwords
 
 DEFAULT = "languages-1"  # of new corpora
+RECENT_QUERIES = 256  # whose identifiers are known: a batch finds those of its queries twice
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 EMOJI_RANGES = ((0x2300, 0x23FF), (0x2600, 0x27BF), (0x2B00, 0x2BFF), (0x1F000, 0x1FAFF))
@@ -278,6 +279,18 @@ def span_keys(words: list[str], longest: int) -> Iterator[tuple[int, int, int]]:
 def name_words(name: str) -> list[str]:
     """The plain words of a name in any spelling: getUser, get_user and "Get user" are the same name."""
     return [part for word in words(name) for part in folded_parts(word)]
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def _parts_of(word: str) -> tuple[str, ...]:
+    return tuple(name_words(word))
+
+
+@lru_cache(maxsize=RECENT_QUERIES)
+def find_identifiers(query: str) -> frozenset[tuple[str, ...]]:
+    """The plain words of each identifier of several words in a query, such as "send_mail" or "sendMail"."""
+    written = {*query.split(), *words(query)}  # "send-mail" is one of the first, the "send_mail" of "a.send_mail" not
+    return frozenset(parts for word in written if len(parts := _parts_of(word)) > 1)
 
 
 @lru_cache(maxsize=CACHED_WORDS)
