@@ -76,6 +76,11 @@ class PassageCounts:
     written: float
     df: dict[int, int] = field(default_factory=dict, compare=False)
 
+    def average_length(self, weights: Sequence[float]) -> float:
+        """Of a passage, by the weights of its fields; 0 if there is none."""
+        total = sum(weight * length for weight, length in zip(weights, self.lengths, strict=True))
+        return total / self.live if self.live else 0.0
+
 
 @dataclass
 class Statistics:
@@ -172,11 +177,8 @@ class BM25Query:
 
         A score by the one is at most this many times the score by the other, or at most equal to it.
         """
-        seen, whole = (
-            sum(weight * length for weight, length in zip(self._scoring.weights, counts.lengths, strict=True))
-            / (counts.live or 1)
-            for counts in (self._read().seen, self._read().whole)
-        )
+        statistics, weights = self._read(), self._scoring.weights
+        seen, whole = statistics.seen.average_length(weights), statistics.whole.average_length(weights)
         return seen / whole if seen and whole else 1.0
 
     def approximate(self, query: TermWeights, k: int, allowed: Condition | None) -> Ranking:
@@ -393,8 +395,7 @@ class BM25Query:
     def _scores(self, terms: Weights, positions: Positions) -> Floats:
         """Exact scores, equal to those of `lexical_ranker.Lexical`."""
         weights, scoring, seen = self._term_weights(terms), self._scoring, self._read().seen
-        total = sum(weight * length for weight, length in zip(scoring.weights, seen.lengths, strict=True))
-        base, scale = norm(scoring, total / seen.live if seen.live else 0.0)
+        base, scale = norm(scoring, seen.average_length(scoring.weights))
         scores = np.zeros(len(positions))
         known, tfs = self._term_counts(terms, positions)
         if not known or not terms:

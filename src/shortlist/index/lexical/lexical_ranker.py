@@ -47,12 +47,12 @@ def find_name_keys(query: str) -> set[int]:
 
 
 def _can_be_names(words: Sequence[str]) -> list[bool]:
-    """Whether each word alone may be a name; a stop word ("it", "no") only if it is the whole query."""
-    return [word not in ENGLISH_STOP_WORDS or len(words) == 1 for word in words]
+    """Whether each word alone may be a name."""
+    return [can_be_name((word,), words) for word in words]
 
 
 def can_be_name(name: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether the words of a name that are in a query can be meant as one."""
+    """Whether words of a query can be meant as a name; a stop word ("it", "no") only if it is the whole query."""
     return 0 < len(name) <= NAME_WORDS and (len(name) > 1 or len(asked) == 1 or name[0] not in ENGLISH_STOP_WORDS)
 
 
