@@ -446,19 +446,13 @@ class _Found(NamedTuple):
     def to_hits(self, corpus: Corpus, passages: Sequence[Passage], *, beside_others: bool) -> CorpusHits:
         ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
         hits = Hits(query=ranked.terms.text, mode=mode)
-        corpus_name, is_own, is_auto, get, names = (
-            corpus.name,
-            corpus.is_own,
-            mode == "auto",
-            corpus.get,
-            [*self.signals],
-        )
+        corpus_name, is_own, is_auto, names = corpus.name, corpus.is_own, mode == "auto", [*self.signals]
         make, rows = get_maker(Hit), zip(*self.signals.values(), strict=True)
         for passage, candidate, row in zip(passages, self.best, rows, strict=True):
             own = dict(zip(names, row))  # noqa: B905  # a row has one value of each
             if -math.inf in row:
                 own = {name: part for name, part in own.items() if part > -math.inf}
-            load = partial(get, passage.document_id)
+            load = partial(corpus.get, passage.document_id)
             total = candidate.total if is_auto else relevance.total(own["blend"], is_named=own["named"] > 0)
             chance = relevance.of(total)
             score = chance if is_auto else candidate.score

@@ -149,7 +149,7 @@ def _build_segment(passages: Sequence[Unindexed], vectors: Vectors | None, confi
         documents=np.array([passage.document for passage in passages], dtype=np.int64),
         postings=build((passage.fields for passage in passages), get_analyzer(config.analyzer)),
         vectors=vectors,
-        columns=Columns.of([passage[-3:] for passage in passages]),
+        columns=Columns.of([(passage.metadata, passage.kind, passage.source) for passage in passages]),
     )
 
 
