@@ -33,9 +33,9 @@ from shortlist.index.text.query_terms import weigh_terms
 from shortlist.library.opening import open_states
 from shortlist.protocols import Embedder
 from shortlist.retrieval.corpus_hits import retrieve
-from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.options import ADAPTIVE_MAX_K
 from shortlist.retrieval.relevance import OTHER_SERVICE, Share, weights_for
+from shortlist.retrieval.scores import blend
 from shortlist.retrieval.select import NEAR_ODDS
 
 if TYPE_CHECKING:

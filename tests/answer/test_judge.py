@@ -11,6 +11,7 @@ from shortlist.answer import judge
 from shortlist.answer.extractive.signals import read_question
 from shortlist.answer.extractive.unit_choice import READ_FROM_OTHER
 from shortlist.answer.judge import Judge, find_reader, load_judge, load_reader, select_sentences
+from shortlist.index.embedders import cross_encoder
 from shortlist.index.text.analyzers import get_analyzer
 from tests.answer.claim_cases import DOCUMENTS
 from tests.answer.claims.test_assessment import INVENTIONS
@@ -108,7 +109,7 @@ def test_the_reader_refuses_what_rules_would_answer(model: Judge, monkeypatch: p
     assert READ_FROM_OTHER <= found.confidence < 1
     question = "Wann wird der Müll vom Balkon gestohlen?"
     assert ask(corpus, question).refused
-    monkeypatch.setattr(judge, "READER", Path("missing.onnx"))
+    monkeypatch.setattr(cross_encoder, "READER", Path("missing.onnx"))
     assert not ask(corpus, question).refused
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortlist.retrieval.fusion import RRF_K, blend, ranks, reciprocal_rank
+from shortlist.retrieval.scores import RRF_K, blend, ranks, reciprocal_rank
 
 NOTHING = -math.inf
 

@@ -21,7 +21,7 @@ from tokenizers import BertWordPieceTokenizer
 
 from bench.claims import fold_of, load_folds
 from shortlist.answer.extractive.sentences import split_sentences
-from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
+from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.tokenization import VOCABULARY
 from training.judge import claims
 from training.judge.wordnet import WordNet

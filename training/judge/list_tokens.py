@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench import beir
-from shortlist.answer.judge import ANSWER, CLAIM, MOST_TOKENS
+from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM, MOST_TOKENS
 from shortlist.index.embedders.models import CHARS_PER_TOKEN
 from shortlist.index.embedders.tokenization import TransformerTokenizer, UnigramTokenizer, WordPieceTokenizer
 from shortlist.index.embedders.tools_model import PIECES

@@ -44,6 +44,8 @@ SHARES = {
     "asked other": 0.15,
     "everyday other": 0.20,
 }
+# The same of the lists of tools, which have a share of their own.
+TOOL_SHARES = {"tools": 0.6, "tools other": 0.4}
 WRITTEN = "documentation"  # has the units that the product describes, in the order in which it reads them
 HELD_CLAIMS = 5  # each fifth claim is only measured
 MOST_WRONG = 0.12  # of the questions with an answer, by which runs are compared
@@ -59,7 +61,8 @@ class Settings:
     minutes: float = 8.0
     batch: int = 96  # lists of a step
     units: int = 8  # of a list, at most, so that it is like those that the product reads
-    structure: float = 0.45  # of the lists are made from structure
+    structure: float = 0.45  # of the lists of units are made from structure
+    tools: float = 0.0  # of all lists are of tools
     claims: int = 48
     rate: float = 6e-5
     warm: float = 0.06
@@ -107,15 +110,17 @@ class Lists:
         self.claim_labels = loaded["claim_labels"] > 0.5
         self.source = loaded["sources"][loaded["source"]]
         self.group = np.array([one.split(",")[0] for one in self.source])
-        self.group[~np.isin(self.group, [*SHARES, WRITTEN, "squad2 unseen"])] = "made"
+        self.group[~np.isin(self.group, [*SHARES, *TOOL_SHARES, WRITTEN, "squad2 unseen"])] = "made"
         self.group[self.group == "squad2 unseen"] = "squad2"
 
-    def shares(self, structure: float) -> Array:
+    def shares(self, structure: float, tools: float) -> Array:
         """The chance of each list to be drawn."""
+        of_units = {**SHARES, "made": sum(SHARES.values()) * structure / (1 - structure)}
         chances = np.zeros(len(self.sizes))
-        for name, share in {**SHARES, "made": structure / (1 - structure)}.items():
-            own = (self.group == name) & ~self.is_held
-            chances[own] = share / max(1, own.sum())
+        for shares, whole in ((of_units, 1 - tools), (TOOL_SHARES, tools)):
+            for name, share in shares.items():
+                own = (self.group == name) & ~self.is_held
+                chances[own] = whole * share / sum(shares.values()) / max(1, own.sum())
         return chances / chances.sum()
 
     def read(self, lists: Array, most: int) -> Units:
@@ -214,7 +219,7 @@ def train(lists: Lists, base: Path, settings: Settings, state_file: Path | None,
         print(f"continues at step {first}", flush=True)
     else:
         show(evaluate(reader, lists, settings))
-    shares = lists.shares(settings.structure)
+    shares = lists.shares(settings.structure, settings.tools)
     claims = np.flatnonzero(np.arange(len(lists.claim_labels)) % HELD_CLAIMS)
     began, losses = time.time(), []
     for step in range(first, settings.steps):

@@ -34,6 +34,7 @@ from shortlist.answer.extractive.extract import quote, rank_sentences
 from shortlist.answer.extractive.unit_choice import DESCRIBED, ChoiceWeights, log_odds
 from shortlist.answer.judge import Judge
 from shortlist.index.corpus import Corpus
+from shortlist.index.embedders.cross_encoder import CrossEncoder
 from shortlist.index.embedders.tools_model import load_tokenizer
 from shortlist.index.text.languages import ENGLISH
 from shortlist.library.opening import open_corpora
@@ -200,7 +201,7 @@ def main() -> None:
 
 
 def measure(model: Path, asked: Sequence[AskedUnits], out: Path | None) -> None:
-    judge = Judge(model, load_tokenizer())
+    judge = Judge(CrossEncoder(model, load_tokenizer()))
     read = [one for one in asked if one.units]
     columns, seconds = [], []
     for one in read:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from shortlist.answer.judge import ANSWER, CLAIM
+from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM
 from training import measure, model
 from training.judge.data import UNSEEN
 from training.judge.network import Judge, pack

@@ -38,7 +38,7 @@ from shortlist.answer.extractive.candidates import AnswerCandidate, split_passag
 from shortlist.answer.extractive.extract import rank_sentences
 from shortlist.answer.extractive.signals import read_question
 from shortlist.answer.extractive.unit_choice import DESCRIBED, load_weights, pick
-from shortlist.answer.judge import ANSWER, CLAIM
+from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM
 from shortlist.index.text.analyzers import get_analyzer
 from shortlist.index.text.chunking import split
 from shortlist.library.opening import open_corpora

@@ -1,16 +1,14 @@
-"""Small models that read two texts together: does a passage support a claim, does a sentence answer a question?
+"""Does a passage support a claim, does a sentence answer a question?
 
-Each is a cross-encoder with a head for claims and one for answers. The judge reads English (`python -m
-training.judge`). The reader for other languages only chooses answers, and has the words of the embedder `tools`
-(`python -m training.judge.listwise`). Where onnxruntime cannot be imported, rules decide alone.
+The judge reads English. The reader for other languages only chooses answers. Where onnxruntime cannot be imported,
+rules decide alone.
 """
 
 from __future__ import annotations
 
 import math
 import re
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -25,28 +23,22 @@ from shortlist.answer.extractive.unit_choice import (
     load_weights,
 )
 from shortlist.answer.extractive.units.splitting import split_spans
-from shortlist.index.embedders import models, tools_model
-from shortlist.index.embedders.parallel_session import ParallelSession
-from shortlist.index.embedders.tokenization import TransformerTokenizer, WordPieceTokenizer
+from shortlist.index.embedders import cross_encoder
+from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM, CrossEncoder
+from shortlist.index.embedders.tokenization import WordPieceTokenizer
 from shortlist.results import Evidence
 
 MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
-READER = tools_model.MODEL.with_name("reader.onnx")  # beside the file that has its words
-CLAIM, ANSWER = 0, 1  # the heads
-# Tokens of what is judged, of the text that must support or answer it, and of its context, as in training.
-MOST_TOKENS = {CLAIM: (60, 176, 16), ANSWER: (60, 120, 72)}
 LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
 
 _WORD = re.compile(r"\w{3,}")
-_LOADING = threading.Lock()
 
 
 class Judge:
     """Probabilities that a text supports a claim or answers a question."""
 
-    def __init__(self, model: Path, tokenizer: TransformerTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._session = ParallelSession(model)
+    def __init__(self, model: CrossEncoder) -> None:
+        self._model = model
 
     def rate_claim(self, claim: str, cited: tuple[Evidence, ...]) -> float:
         """The probability that the cited passages, alone or together, support a claim."""
@@ -63,16 +55,7 @@ class Judge:
         return self._rate(ANSWER, question, texts)
 
     def _rate(self, head: int, rated: str, texts: Sequence[tuple[str, str]]) -> list[float]:
-        rows = [self._encode(head, rated, text, context) for text, context in texts]
-        with models.explain_errors("The model that checks answers failed"):
-            return [1 / (1 + math.exp(-float(logits[head]))) for logits in self._session.run(rows)]
-
-    def _encode(self, head: int, *parts: str) -> list[int]:
-        row = [self._tokenizer.first]
-        for part, most in zip(parts, MOST_TOKENS[head], strict=True):
-            text = part[: most * models.CHARS_PER_TOKEN]
-            row += [*self._tokenizer.encode(text, most), self._tokenizer.separator]
-        return row
+        return [1 / (1 + math.exp(-odds)) for odds in self._model.rate(head, rated, texts)]
 
 
 def select_sentences(claim: str, text: str) -> str:
@@ -92,22 +75,17 @@ def select_sentences(claim: str, text: str) -> str:
 
 def load_judge() -> Judge | None:
     """The model of English, if this system can run it."""
-    return _load(MODEL, WordPieceTokenizer)
+    return _make_judge(cross_encoder.load(MODEL, WordPieceTokenizer))
 
 
 def load_reader() -> Judge | None:
     """The model for other languages, if this system can run it. It knows nothing of claims."""
-    return _load(READER, tools_model.load_tokenizer)
-
-
-def _load(model: Path, make_tokenizer: Callable[[], TransformerTokenizer]) -> Judge | None:
-    with _LOADING:  # once, however many requests come first
-        return _make_judge(model, make_tokenizer) if model.exists() and models.can_run_models() else None
+    return _make_judge(cross_encoder.load_reader())
 
 
 @cache
-def _make_judge(model: Path, make_tokenizer: Callable[[], TransformerTokenizer]) -> Judge:
-    return Judge(model, make_tokenizer())
+def _make_judge(model: CrossEncoder | None) -> Judge | None:
+    return Judge(model) if model else None
 
 
 def find_reader(question: Question) -> AnswerReader | None:

@@ -30,6 +30,7 @@ _ODDS = {
     "learned": "what was learned",
     "named": "its name",
     "calibration": "the calibration of this corpus",
+    "read": "what reading it says",
 }
 
 

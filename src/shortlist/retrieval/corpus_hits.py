@@ -31,12 +31,19 @@ from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
 from shortlist.retrieval.filters import Filter, allowed
-from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
 from shortlist.retrieval.naming import find_identified, find_possible
-from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
-from shortlist.retrieval.scores import best_passages, score
+from shortlist.retrieval.relevance import (
+    BY_WORDS,
+    FITTED_WEIGHTS,
+    THRESHOLD,
+    QueryRelevance,
+    calibration_of,
+    weights_for,
+)
+from shortlist.retrieval.scores import best_passages, blend, score
 from shortlist.retrieval.services import find_unknown_services
+from shortlist.retrieval.tool_reading import READ, read_best
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -84,9 +91,10 @@ class CorpusHits:
         if self.relevance is None:
             return {}
         signals = hit.signals
-        return self.relevance.explain(
+        made_of = self.relevance.explain(
             signals.get("blend", 0.0), signals.get("learned", 0.0), is_named=signals.get("named", 0.0) > 0
         )
+        return made_of | ({"read": signals["read"]} if "read" in signals else {})
 
     def count(self) -> int:
         """The number of documents in the corpus."""
@@ -313,18 +321,20 @@ def _find(ranked: _Ranked, named: Sequence[Passage], k: int, *, whole: bool) -> 
     identified = find_identified(terms.text, terms.name_words, ranked.possible, named)
     is_known = ranked.has_names or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
-    scored = ranked.find_best(k, whole=whole)
-    best = _sort(state, [_Candidate(at, value, value / ranked.perfect) for at, value in scored.items()], k)
+    is_read = whole and k > 0 and mode == "auto" and ranked.is_for_tools
+    looked_at = max(k, READ) if is_read else k
+    scored = ranked.find_best(looked_at, whole=whole)
+    best = _sort(state, [_Candidate(at, value, value / ranked.perfect) for at, value in scored.items()], looked_at)
     positions, blends = ranked.look_at(best)
     first = ranked.blend_at(ranked.before.ranking(1).positions[:1]) if ranked.learned and k else blends
     relevance = _relevance_for(ranked, next(iter(first), 0.0), noise)
     if mode == "auto" and k and len(identified):  # the other modes rank as they say
-        best = _sort(state, _raise_identified(ranked, scored, identified, relevance, whole=whole), k)
+        best = _sort(state, _raise_identified(ranked, scored, identified, relevance, whole=whole), looked_at)
         positions, blends = ranked.look_at(best)
     signals = ranked.signals_at(positions, best, blends)
     signals["covered"] = lexical.covered_at(ranked.weighted, positions).tolist()
     signals["named"] = _are_of(state, positions, identified)
-    return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known)
+    return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known, k if is_read else None)
 
 
 def _retrieve_remotely(
@@ -394,6 +404,11 @@ class _Ranked(NamedTuple):
     def has_vectors(self) -> bool:
         return "dense" in self.parts
 
+    @property
+    def is_for_tools(self) -> bool:
+        """Whether the vectors are those of our embedder for tools, or are used like them."""
+        return self.has_vectors and weights_for(self.scale.like) is FITTED_WEIGHTS["tools"]
+
     def blend_at(self, positions: Positions) -> list[float]:
         """The blends of passages without what was learned, in every mode; 0 where nothing matches."""
         if self.mode == "auto":
@@ -442,6 +457,7 @@ class _Found(NamedTuple):
     relevance: QueryRelevance
     has_content: bool
     is_known: bool
+    most_read: int | None  # how many hits remain after the best ones were read; None if none are
 
     def to_hits(self, corpus: Corpus, passages: Sequence[Passage], *, beside_others: bool) -> CorpusHits:
         ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
@@ -457,6 +473,8 @@ class _Found(NamedTuple):
             chance = relevance.of(total)
             score = chance if is_auto else candidate.score
             hits.append(make(passage, score, own, load, corpus_name, chance, is_own, None))
+        if self.most_read is not None:
+            hits[:] = read_best(hits, ranked.state.get, ranked.terms.text, ranked.terms.language)[: self.most_read]
         return CorpusHits(
             corpus,
             ranked.state,

@@ -1,8 +1,11 @@
-"""Final passage scores for a query: lexical and dense scores, blended or fused."""
+"""Final passage scores for a query: lexical and dense scores, blended or fused.
+
+A ranking is an array with a score for each candidate, minus infinity where it has none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +15,6 @@ from shortlist.index.lexical.lexical_ranker import top
 from shortlist.index.query_scores import AllScores, NearScores, Request, Scores
 from shortlist.index.text.query_terms import TermWeights
 from shortlist.results import Mode, Ranking
-from shortlist.retrieval.fusion import blend, reciprocal_rank
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -23,6 +25,9 @@ FUSED_DEPTH = 1000
 
 # First depth of the lexical and dense rankings when looking for the best of their blend.
 BLENDED_DEPTH = 100
+
+# Cormack, Clarke and Büttcher, 2009.
+RRF_K = 60
 
 
 class _Blend:
@@ -184,3 +189,28 @@ def best_passages(state: State, rank: Callable[[int], Ranking], k: int) -> Ranki
             first = sorted({document: at for at, document in reversed([*enumerate(documents)])}.values())
             return Ranking(ranking.positions[first], ranking.scores[first])
         wanted *= 4
+
+
+def ranks(scores: Floats) -> Floats:
+    """Ranks from 1. Equal scores share the better rank; minus infinity ranks as infinity."""
+    _, inverse, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    better = np.cumsum(counts) - counts
+    ranked: Floats = np.where(scores == -np.inf, np.inf, better[inverse] + 1.0)
+    return ranked
+
+
+def reciprocal_rank(rankings: Sequence[Floats], k: int = RRF_K) -> Floats:
+    """The sum of 1 / (k + rank) over the rankings; minus infinity for candidates in none of them."""
+    total: Floats = np.sum([1.0 / (k + ranks(scores)) for scores in rankings], axis=0)
+    return np.where(total > 0, total, -np.inf)
+
+
+def blend(lexical: Floats, dense: Floats, ideal: float, share: float) -> Floats:
+    """`share` times the lexical score relative to a perfect match, plus (1 - `share`) times the cosine.
+
+    Both parts keep their absolute scale, so scores of different queries are comparable.
+    """
+    words = np.maximum(lexical, 0.0) / ideal if ideal > 0 else np.zeros_like(lexical)
+    meaning = np.where(dense > -np.inf, dense, 0.0)
+    found = (lexical > -np.inf) | (dense > -np.inf)
+    return np.where(found, share * words + (1.0 - share) * meaning, -np.inf)

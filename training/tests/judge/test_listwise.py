@@ -12,6 +12,7 @@ import pytest
 
 from shortlist.answer import judge
 from shortlist.index.embedders import models, tools_model
+from shortlist.index.embedders.cross_encoder import CrossEncoder
 from shortlist.index.embedders.tokenization import UnigramTokenizer, WordPieceTokenizer
 from training.judge import list_tokens
 from training.judge.list_tokens import UnitList
@@ -41,7 +42,7 @@ def test_a_trained_reader_is_loaded_by_the_product(tmp_path: Path) -> None:
     list_tokens.write_tokens(make_lists(), claims, WordPieceTokenizer(), tmp_path / "lists.npz.xz")
     train(tmp_path, judge.MODEL, replace(listwise.Settings(), steps=1, batch=2, claims=1))
     listwise.export_model([tmp_path], judge.MODEL, tmp_path / "model.onnx")
-    found = judge.Judge(tmp_path / "model.onnx", WordPieceTokenizer())
+    found = judge.Judge(CrossEncoder(tmp_path / "model.onnx", WordPieceTokenizer()))
     rated = found.rate_answers(QUESTION, ROWS)
     assert rated[0] > rated[1]
 
