@@ -19,6 +19,7 @@ DEBUG = "SHORTLIST_DEBUG"
 NO_COLOR = "NO_COLOR"
 OPENAI_API_KEY = "OPENAI_API_KEY"
 OPENAI_BASE_URL = "OPENAI_BASE_URL"
+OPENAI_MODEL = "OPENAI_MODEL"
 
 MEANINGS = {
     CONFIG_DIR: "folder of the registry",
@@ -28,6 +29,7 @@ MEANINGS = {
     NO_COLOR: "any value turns colors off",
     OPENAI_API_KEY: "key of an OpenAI-compatible endpoint",
     OPENAI_BASE_URL: "address of an OpenAI-compatible endpoint, to which the key may be sent",
+    OPENAI_MODEL: "model of an OpenAI-compatible endpoint",
 }
 """What the user can set; `shortlist config show` lists them with the variables of the settings."""
 

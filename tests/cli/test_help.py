@@ -17,6 +17,7 @@ from shortlist.cli import run
 from shortlist.cli.app import app
 from shortlist.cli.command import TERMS, Command
 from shortlist.cli.commands.ask_commands import AnswerOptions
+from shortlist.library.registry import ONLY_IN_A_PROGRAM
 from shortlist.results import Level, Mode
 from shortlist.retrieval.select import STRATEGIES
 from shortlist.sources import SOURCES
@@ -170,7 +171,7 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices["level"] == get_args(Level)
     assert choices["strategy"] == tuple(STRATEGIES)
     kinds = re.findall(r"\w+", TERMS["KIND"].removeprefix("KIND is"))
-    assert {*kinds} - {"or"} == {*SOURCES} - {"mapping", "list"}
+    assert {*kinds} - {"or"} == {*SOURCES} - {*ONLY_IN_A_PROGRAM}
 
 
 def test_errors_of_the_library_give_cli_advice(shop: Shell) -> None:

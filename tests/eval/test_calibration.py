@@ -179,6 +179,8 @@ def test_e7_the_threshold_may_be_chosen_from_a_grid(shop: Corpus) -> None:
     for grid in ([], [float("nan")]):
         with pytest.raises(InputError, match="floor_grid must be"):
             calibrate_min_score(shop, cases, mode="lexical", floor_grid=grid)
+    with pytest.raises(InputError, match="from 0 to 1 in the mode 'auto'"):  # where scores are relevances
+        calibrate_min_score(shop, cases, floor_grid=[0.3, 2])
 
 
 DRINKS = [

@@ -146,9 +146,13 @@ def test_a_beir_folder_has_documents_and_the_judged_or_unanswerable_queries_of_i
 
 
 def test_a_beir_folder_without_a_part_of_it_says_which(tmp_path: Path) -> None:
-    (beir(tmp_path) / "queries.jsonl").unlink()
-    with pytest.raises(InputError, match=r"queries\.jsonl does not exist"):
+    (beir(tmp_path) / "corpus.jsonl").unlink()
+    with pytest.raises(InputError, match=r"it has no corpus\.jsonl"):
         load_beir(tmp_path)
+    assert [case.id for case in load_cases(tmp_path)] == ["q1", "q3", "q5"]  # which needs no documents
+    (tmp_path / "queries.jsonl").unlink()
+    with pytest.raises(InputError, match=r"it has no queries\.jsonl"):
+        load_cases(tmp_path)
 
 
 TOPICS = {

@@ -181,8 +181,10 @@ def test_a_stored_corpus_that_is_not_registered_is_only_taken_over_if_asked(note
     ("kind", "options", "says"),
     [
         ("flies", {}, "'flies' is not a kind of source"),
-        ("files", {}, "missing a required argument: 'root'. Pass .*--root PATH"),
-        ("skills", {"pattern": "x"}, "unexpected keyword argument 'pattern'"),
+        ("files", {}, "'files' needs a root. Pass .*--root PATH"),
+        ("skills", {"pattern": "x"}, "'skills' has no option 'pattern'"),
+        ("catalog", {"root": ["x", "y"]}, "'catalog' has one root, not 2"),
+        ("functions", {"root": "x"}, "exist only in memory"),
         ("files", {"root": "x", "pattern": "("}, "not a regular expression"),
         ("list", {"root": "x"}, "exists only in memory"),
     ],

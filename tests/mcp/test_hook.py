@@ -80,6 +80,13 @@ def test_an_event_without_a_prompt_to_search_for_gets_no_output(
     assert errors
 
 
+def test_an_event_without_its_name_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    send(monkeypatch, {"prompt": "light"}, is_debug=True)
+    assert "hook_event_name must be UserPromptSubmit or BeforeAgent, not None" in capsys.readouterr().err
+
+
 def test_a_search_that_fails_gets_no_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

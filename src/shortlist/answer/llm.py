@@ -204,7 +204,8 @@ class OpenAIChat:
 
     def _unreachable(self, reason: str) -> LLMError:
         return _ModelFailed(
-            f"The language model at {self.url} {reason}. Is it running, and is SHORTLIST_LLM_URL right?"
+            f"The language model at {self.url} {reason}. Is it running, and is its address right? Set it with "
+            "SHORTLIST_LLM_URL or: shortlist config llm"
         )
 
 

@@ -23,7 +23,7 @@ TERMS = {
     "CASES": "CASES is a JSONL file with a query and the expected ids per line, a folder in BEIR layout, or TREC "
     "topics with --qrels. Leave it out if CORPUS is a folder in BEIR layout, which has both.",
     "SYSTEM": "SYSTEM is ir, aumai, or the path of a file that one of them stored.",
-    "KIND": "KIND is files, skills, md_reports, catalog, tools, openapi, functions, mcp, packages or records.",
+    "KIND": "KIND is files, skills, md_reports, catalog, tools, openapi, mcp, packages or records.",
     "MODEL": "MODEL is default, tools or multilingual (the same model), light, minilm, none, or the name, folder or "
     "address of another embedding model.",
     "TOOL": "TOOL is SERVER/NAME, or SERVER for all of its tools.",

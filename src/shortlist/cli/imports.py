@@ -44,7 +44,7 @@ def import_file(file: Path, index_file: Path, *, replace: bool) -> list[Imported
     try:
         content = read_regular_file(file, limit=LARGEST)
     except OSError as error:
-        raise SourceError(f"{file} cannot be read: {error.strerror}. Check the path.") from None
+        raise SourceError(f"{file} cannot be read: {error.strerror}. Give ir, aumai, or the path of a file.") from None
     try:
         data = json.loads(content)
     except ValueError:

@@ -58,6 +58,16 @@ class LazyGroup(click.Group):
         found: click.Command = getattr(import_module(f"shortlist.cli.commands.{entry.module}"), name.replace("-", "_"))
         return found
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if "mean" in error.format_message():  # it suggests a name
+                raise
+            raise click.UsageError(f"{error.message} List the commands with: {ctx.command_path} --help", ctx) from None
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self._welcome and not args and not ctx.resilient_parsing:
             write(self._welcome)

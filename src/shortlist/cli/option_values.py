@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class WholeNumber(click.IntRange):
+    """A whole number in a range, which errors name so."""
+
+    name = "whole number"
+
+
 def parse_score(text: str) -> MinRelevance:
     """A threshold of scores: a number, or None for none. auto is left to the library."""
     auto: Literal["auto"] = "auto"

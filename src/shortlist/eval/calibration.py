@@ -139,6 +139,8 @@ def calibrate_min_score(
     grid = None if floor_grid is None else np.unique(np.array(list(floor_grid), dtype=np.float64))
     if grid is not None and (not len(grid) or not np.isfinite(grid).all()):
         raise InputError(f"floor_grid must be one or more finite numbers, not {floor_grid!r}.")
+    if grid is not None and mode == "auto" and not (grid[0] >= 0 and grid[-1] <= 1):
+        raise InputError(f"floor_grid must be numbers from 0 to 1 in the mode 'auto', not {floor_grid!r}.")
     scores: dict[bool, list[float]] = {True: [], False: []}
     not_retrieved = 0
     judgments: list[tuple[float, bool]] = []  # the relevance of the top hit, and whether it is correct

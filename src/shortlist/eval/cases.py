@@ -72,7 +72,7 @@ def load_cases(path: str | Path, qrels: str | Path | None = None, *, split: str 
     if qrels is not None:
         return load_trec(place, qrels)
     if place.is_dir():
-        return load_beir(place, split=split)[1]
+        return _load_beir_cases(place, split)
     return parse_cases(_read_text(place), str(place))
 
 
@@ -123,23 +123,33 @@ def load_beir(folder: str | Path, *, split: str = "test") -> tuple[list[Document
     Cases are the queries with judgments, and those whose metadata has "answerable": false, to which nothing applies.
     """
 
-    def read(name: str, *required: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-        path = Path(folder).expanduser() / name
-        for _, row in _parse_rows(_read_text(path, path.parent), str(path), *required):
-            meta = row.get("metadata")
-            yield row, meta if isinstance(meta, dict) else {}
-
+    place = Path(folder).expanduser()
     documents = [
         Document(str(row["_id"]), str(row.get("title") or ""), str(row.get("text") or ""), metadata=meta)
-        for row, meta in read("corpus.jsonl", "_id")
+        for row, meta in _read_beir(place, "corpus.jsonl", "_id")
     ]
-    judgments = load_qrels(Path(folder) / "qrels" / f"{split}.tsv", Path(folder).expanduser())
+    return documents, _load_beir_cases(place, split)
+
+
+def _load_beir_cases(folder: Path, split: str) -> list[Case]:
+    queries = list(_read_beir(folder, "queries.jsonl", "_id", "text"))
+    judgments = load_qrels(folder / "qrels" / f"{split}.tsv", folder)
     cases = []
-    for row, meta in read("queries.jsonl", "_id", "text"):
+    for row, meta in queries:
         id = str(row["_id"])
         if id in judgments or (meta.get("answerable") is False and meta.get("split", split) == split):
             cases.append(Case(str(row["text"]), grades=judgments.get(id, {}), meta=meta, id=id))
-    return documents, cases
+    return cases
+
+
+def _read_beir(folder: Path, name: str, *required: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The rows of a file of a BEIR folder, each with its metadata."""
+    path = folder / name
+    if folder.is_dir() and not path.exists():
+        raise InputError(f"{folder} is not a folder in BEIR layout: it has no {name}.")
+    for _, row in _parse_rows(_read_text(path, folder), str(path), *required):
+        meta = row.get("metadata")
+        yield row, meta if isinstance(meta, dict) else {}
 
 
 def load_trec(topics: str | Path, qrels: str | Path) -> list[Case]:

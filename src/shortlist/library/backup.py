@@ -91,7 +91,7 @@ def back_up(target: Path) -> BackupReport:
         _place(draft, target)
         return _report(target, rows)
     except OSError as error:
-        raise SourceError(f"The backup cannot be written: {error}.") from None
+        raise SourceError(f"{target} cannot be written: {_explain(target.parent, error)}.") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -127,9 +127,14 @@ def restore(file: Path, names: Sequence[str] = ()) -> BackupReport:
             move(staging / unit, target)
         return _report(file, rows)
     except OSError as error:
-        raise SourceError(f"{file} cannot be restored: {error}.") from None
+        raise SourceError(f"{file} cannot be restored: {_explain(file, error)}.") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def _explain(place: Path, error: OSError) -> str:
+    """What is wrong with a place or, if it exists, with one that the error names."""
+    return str(error) if place.exists() else f"{place} does not exist"
 
 
 def _place(draft: Path, target: Path) -> None:

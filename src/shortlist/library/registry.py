@@ -26,7 +26,7 @@ FORMAT = 1
 
 BUILT_IN = ("skills", "packages", "mcp")  # each is its own kind
 KIND_OF_A_PATH = dict(zip(OF_A_PATH, ("tools", "files", "skills"), strict=True))
-ONLY_IN_A_PROGRAM = ("mapping", "list")
+ONLY_IN_A_PROGRAM = {"mapping": "A mapping exists", "list": "A list exists", "functions": "Functions exist"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,15 @@ class Registration:
     def source(self) -> sources.CorpusSource:
         make = sources.SOURCES.get(self.kind)
         if make is not None:
+            signature = inspect.signature(make)
+            if wrong := [name for name in self.options if name not in signature.parameters]:
+                raise InputError(f"A corpus of the kind {self.kind!r} has no option {wrong[0]!r}. Leave it out.")
             try:
-                inspect.signature(make).bind(*self.roots, name=self.name, **self.options)
-            except TypeError as error:
-                hint = "" if self.roots else " Pass root=..., or --root PATH on the command line."
-                raise InputError(f"Invalid options for a corpus of kind {self.kind!r}: {error}.{hint}") from None
+                signature.bind(*self.roots, name=self.name, **self.options)
+            except TypeError:
+                given = f"has one root, not {len(self.roots)}" if self.roots else "needs a root"
+                advice = "Pass root=PATH, or --root PATH on the command line."
+                raise InputError(f"A corpus of the kind {self.kind!r} {given}. {advice}") from None
         return sources.CorpusSource.of_kind(self.kind, *self.roots, name=self.name, **self.options)
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,7 +83,7 @@ def register(
     """
     _check_name(name)
     if kind in ONLY_IN_A_PROGRAM:
-        raise InputError(f"A {kind} exists only in memory and cannot be registered. Use shortlist.build.")
+        raise InputError(f"{ONLY_IN_A_PROGRAM[kind]} only in memory and cannot be registered. Use shortlist.build.")
     roots = () if root is None else (root,) if isinstance(root, str | Path) else tuple(root)
     options = {"pattern": pattern, "exclude": exclude, "ocr": ocr or None, "timeout": timeout}
     given = {key: value for key, value in options.items() if value is not None}

@@ -48,9 +48,9 @@ def run(*, is_debug: bool) -> int:
 def answer_event(event: bytes) -> str:
     """The answer to an event, as JSON; empty if nothing fits or the event has no prompt."""
     data: Any = json.loads(event)
-    name = data["hook_event_name"]
+    name = data.get("hook_event_name")
     if name not in EVENTS:
-        raise ValueError(f"the event {name!r} has no prompt")
+        raise ValueError(f"hook_event_name must be {' or '.join(EVENTS)}, not {name!r}")
     if not (query := make_query(data["prompt"])):
         return ""
     if os.path.isdir(folder := data.get("cwd") or ""):

@@ -215,12 +215,14 @@ class _Thresholded:
         words = sorted(set.intersection(*unknown)) if unknown else []
         searched = {one.corpus.name: one.count() for one in self.found}
         advice = []
+        if not self.query.strip():
+            advice.append("The query is empty.")
         if words:
             advice.append(f"No indexed document contains {' or '.join(map(repr, words))}. Try different terms.")
         if near and (near[0].relevance is None or near[0].relevance >= WORTH_NAMING):
             advice.append(f"If you meant {near[0].name}, search for it by name.")
         if not any(searched.values()):
-            advice.append("Nothing is indexed yet. Build the corpus first.")
+            advice.append("The corpus is empty." if len(self.found) == 1 else "The corpora are empty.")
         kinds = {hit.kind for hit in near}
         advice += dict.fromkeys(note for one in self.found if (note := suggest_embedder(kinds, one.embedder_name)))
         return {

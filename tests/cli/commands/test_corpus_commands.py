@@ -45,6 +45,20 @@ def test_a_build_that_could_read_nothing_fails(shell: Shell) -> None:
     assert "team" in done.err.splitlines()[-1]
 
 
+def test_a_build_of_what_does_not_exist_registers_nothing(shell: Shell) -> None:
+    assert shell("build", "notes", "--root", "dosc").code == 1
+    assert "notes" not in shell("ls", "--quiet").out
+    assert shell("build", "notes", "--root", "docs", "--embedder", "none").code == 0
+    assert shell("migrate", "notes", "--to", "embedded").out == "notes is already stored on this machine.\n"
+
+
+def test_a_build_that_finds_nothing_says_so(shell: Shell) -> None:
+    done = shell("build", "tools:docs")
+    assert (done.code, done.err) == (0, "shortlist: Nothing of the kind 'tools' was found in docs.\n")
+    assert "tools:docs has no documents" in shell("search", "tools:docs", "mattress").err
+    assert "The corpus is empty." in shell("discover", "tools:docs", "mattress").out
+
+
 def test_another_embedder_needs_a_rebuild(shop: Shell) -> None:
     done = shop("build", "shop", "--embedder", "light")
     assert done.code == 1

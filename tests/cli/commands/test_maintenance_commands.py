@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 from shortlist._paths import config_dir
+from shortlist._settings import USUAL, VARIABLES
 from tests.cli.conftest import Shell
 
 
 def test_config_show_prints_the_path_of_the_mcp_servers(shell: Shell) -> None:
     assert shell("config", "show", "--json").json["mcp_servers"] == str(config_dir() / "mcp.json")
     assert "MCP servers" in shell("config", "show").out
+
+
+def test_config_show_lists_every_variable_that_a_setting_reads(shell: Shell) -> None:
+    shown = shell("config", "show", "--json").json["variables"]
+    assert {*VARIABLES, *USUAL} <= {*shown}
 
 
 def test_secrets_are_not_shown(shell: Shell) -> None:

@@ -33,6 +33,13 @@ def test_no_match_is_a_document_too(shop: Shell) -> None:
     assert shop("search", "shop", "refund", "--filter", "access=none", "--quiet").out == ""
 
 
+def test_an_empty_query_is_named(shop: Shell) -> None:
+    done = shop("search", "shop", " ")
+    assert (done.code, "The query is empty." in done.err) == (3, True)
+    done = shop("discover", "shop", " ")
+    assert (done.code, "The query is empty." in done.out) == (3, True)
+
+
 def test_a_search_of_which_nothing_is_known_says_so_on_stderr(shop: Shell) -> None:
     done = shop("search", "shop", "xqzvw", "--json")
     assert done.json["hits"]

@@ -20,7 +20,7 @@ from shortlist._redact import redact
 from shortlist.cli.command import command
 from shortlist.cli.commands.ingest_command import index_options, load_settings
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import split_names
+from shortlist.cli.option_values import WholeNumber, split_names
 from shortlist.cli.output import ABSTAINED, OK, Output, write
 from shortlist.cli.shared_options import combine, complete_corpus, corpus_option, relevance_option
 from shortlist.errors import CorpusNotFound, LLMError, ShortlistError
@@ -83,7 +83,7 @@ _add_options = combine(
         "--top-k",
         "-k",
         metavar="N",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         help="Maximum number of passages to show to the model (default: 4).",
     ),
     relevance_option(
@@ -95,7 +95,7 @@ _add_options = combine(
     click.option(
         "--agent-max-steps",
         metavar="N",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         help="Maximum number of replies before an agent must answer (default: 5).",
     ),
     index_options,
@@ -143,7 +143,7 @@ def query(out: Output, question: Sequence[str], options: AnswerOptions) -> int:
 @click.option(
     "--memory-window-turns",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     help="Number of turns to remember (default: 5).",
 )
 @answer_options

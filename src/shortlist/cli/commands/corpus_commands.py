@@ -28,6 +28,7 @@ with lazy_imports():
     from shortlist.cli import corpora, imports, usage_logs
     from shortlist.cli.terminal import corpus_tables
     from shortlist.index import corpus_paths, location
+    from shortlist.index import engine as engines
     from shortlist.library import corpus_names, opening, registry, uploads
     from shortlist.sources import folder
 
@@ -48,7 +49,7 @@ source_options = combine(
         "others",
         metavar="KEY=VALUE",
         multiple=True,
-        help="Option of the kind of source. Repeatable.",
+        help="Option of the kind of source: timeout=SECONDS of mcp. Repeatable.",
     ),
     click.option("--embedder", metavar="MODEL", help="Embedding model."),
     click.option("--engine", metavar="URL", help="Cluster to store it in, such as opensearch+http://HOST:9200/PREFIX."),
@@ -93,6 +94,7 @@ def build(
 ) -> int:
     """Sync a corpus with its source. Add --kind or --root to register the name first. With --push, the corpus of a
     service gets the files instead."""
+    is_new = bool(kind or root) and name not in registry.registered()
     if kind or root:
         options = {"pattern": pattern, "exclude": exclude, "ocr": ocr, "embedder": embedder, "engine": engine}
         _register(name, kind or "files", root, others, **options)
@@ -105,7 +107,15 @@ def build(
         raise corpus_names.make_no_source(name, advice)
     if address:
         return _push(out, entry, address)
-    changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine, language=language)
+    try:
+        changes = _sync(out, entry.name, rebuild=rebuild, embedder=embedder, engine=engine, language=language)
+    except ShortlistError:
+        if is_new and location.find_corpus_file(name) is None:  # such as a root that does not exist
+            registry.unregister(name)
+        raise
+    if not any((changes.added, changes.changed, changes.unchanged, changes.removed, changes.failed)):
+        roots = ", ".join(map(shlex.quote, map(corpora.shorten_name, entry.roots)))
+        out.note(f"shortlist: Nothing of the kind {entry.kind!r} was found{f' in {roots}' if roots else ''}.")
     if follow:
         _watch(out, entry)
     elif changes.failed and not (changes.added or changes.changed or changes.unchanged):
@@ -178,10 +188,13 @@ def _register(
 ) -> registry.Registration:
     """Register a source; `others` are options of its kind, as KEY=VALUE."""
     for text in others:
-        key, equals, value = text.partition("=")
-        if not key.isidentifier() or not equals or key in ("root", "embedder", "replace", "name", "kind"):
-            raise InputError(f"--option must be KEY=VALUE, where KEY is an option of the kind, not {text!r}.")
-        options[key] = value
+        key, _, value = text.partition("=")
+        if key != "timeout":
+            raise InputError(f"--option must be timeout=SECONDS, an option of the kind 'mcp', not {text!r}.")
+        try:
+            options[key] = float(value)
+        except ValueError:
+            raise InputError(f"--option timeout must be a number of seconds, not {value!r}.") from None
     return registry.register(name, kind, list(root) or None, **options)
 
 
@@ -335,9 +348,9 @@ def migrate(out: Output, name: str, to: str, delete_old: bool) -> None:
     with out.progress(f"migrating {name}") as progress:
         moved = shortlist.migrate(name, to, delete_old=delete_old, progress=progress)
     size = f"{count_of(moved.documents, 'document')}, {count_of(moved.passages, 'passage')}"
-    text = f"{name} is now stored in {moved.target}: {size}."
-    if moved.source == moved.target:
-        text = f"{name} is already stored in {moved.target}."
+    place = "on this machine" if moved.target == engines.EMBEDDED else f"in {moved.target}"
+    is_moved = moved.source != moved.target
+    text = f"{name} is now stored {place}: {size}." if is_moved else f"{name} is already stored {place}."
     out.show(moved.to_dict(), text, [moved.target])
 
 

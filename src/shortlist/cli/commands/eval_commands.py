@@ -22,7 +22,7 @@ from shortlist.cli.commands.search_commands import (
     strategy_option,
 )
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import parse_integers
+from shortlist.cli.option_values import WholeNumber, parse_integers
 from shortlist.cli.output import ABSTAINED, ERROR, OK, Output
 from shortlist.cli.shared_options import combine, corpus_argument
 from shortlist.errors import InputError
@@ -53,7 +53,7 @@ case_options = combine(
     click.option("--unreviewed", is_flag=True, help="Count the cases that no one has reviewed, too."),
 )
 seed_option = click.option(
-    "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed."
+    "--seed", metavar="N", type=WholeNumber(min=0), default=0, show_default=True, help="Random seed."
 )
 
 
@@ -109,7 +109,7 @@ def load_with_cases(
 @click.option(
     "--misses",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=5,
     show_default=True,
     help="Number of misses to show.",
@@ -251,7 +251,7 @@ def report_flaws(out: Output, corpus: Corpus, cases: Sequence[case_files.Case]) 
 @click.option(
     "--repeats",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=5,
     show_default=True,
     help="Number of random draws.",
@@ -290,7 +290,7 @@ def distractors(
 @click.option(
     "-n",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=50,
     show_default=True,
     help="Number of cases with an answer.",
@@ -298,7 +298,7 @@ def distractors(
 @click.option(
     "--per-document",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     help="Number of queries about one document.",
@@ -356,7 +356,7 @@ def eval_gen(
 @click.option(
     "-k",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=10,
     show_default=True,
     help="Rank cutoff: found means ranked in the top k.",

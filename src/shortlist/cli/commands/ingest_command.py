@@ -12,6 +12,7 @@ import shortlist
 from shortlist._projects import GLOBAL_INDEX
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import WholeNumber
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.cli.shared_options import combine
 from shortlist.errors import InputError
@@ -49,13 +50,13 @@ index_options = combine(
 @click.option(
     "--chunk-size",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Characters per chunk (default: 800); a new value chunks the whole index again.",
 )
 @click.option(
     "--chunk-overlap",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     help="Characters that a chunk shares with the one before it (default: 120).",
 )
 @click.option("--language", metavar="NAME", help="Language of the files as a code such as de (default: detected).")

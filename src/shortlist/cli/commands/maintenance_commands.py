@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
 from shortlist.cli.output import ERROR, OK, Output
 from shortlist.cli.shared_options import settings_option
-from shortlist.errors import CorpusNotFound
 
 with lazy_imports():
     from shortlist.cli import doctor_checks
@@ -68,7 +66,7 @@ def download(out: Output, model: str | None, index_dir: str | None) -> None:
     """Fetch a model and try it once. The default is the model of --index-dir, or the default model."""
     began = time.perf_counter()
     if index_dir and not model:
-        with suppress(CorpusNotFound), shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
+        with shortlist.open_corpus(Path(index_dir).expanduser()) as corpus:
             model = corpus.config.embedder
     loaded = shortlist.load_embedder(model := model or "default")
     name, dim = (loaded.name, len(loaded.encode_query("one text"))) if loaded else ("none", 0)

@@ -26,7 +26,9 @@ with lazy_imports():
     import asyncio
 
     from shortlist import _settings, _telemetry
+    from shortlist.cli import corpora
     from shortlist.cli.terminal import server_tables
+    from shortlist.index import location
     from shortlist.install import agent_config
     from shortlist.library import corpus_names
     from shortlist.mcp import collection as collections
@@ -82,7 +84,11 @@ def run(
     gc.enable()
     gateway = dispatch.Gateway(_choose_servers(config, profile, only))
     learning = _settings.load_learning(learn)
-    stored = collections.StoredCorpora([str(corpus_names.resolve(name)) for name in corpus], learning)
+    names = [str(corpus_names.resolve(name)) for name in corpus]
+    for name in names:
+        if location.find_corpus_file(name) is None:  # it may be built later
+            out.note(f"shortlist: {corpora.make_not_found(name)}")
+    stored = collections.StoredCorpora(names, learning)
     served = collections.Collection(gateway, stored, learning=learning)
     actions = AgentActions(served, _connect_to_model)
     find_hints = functools.partial(_find_hints, served)

@@ -10,7 +10,14 @@ import click
 import shortlist
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import join_conditions, parse_condition, parse_relevance, parse_score, split_corpora
+from shortlist.cli.option_values import (
+    WholeNumber,
+    join_conditions,
+    parse_condition,
+    parse_relevance,
+    parse_score,
+    split_corpora,
+)
 from shortlist.cli.output import ABSTAINED, OK, Output
 from shortlist.cli.shared_options import complete_corpus, corpus_argument, corpus_option, relevance_option
 
@@ -36,7 +43,7 @@ search_corpus_option = corpus_option("Corpus to search; separate several with co
 k_option = click.option(
     "-k",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=10,
     show_default=True,
     help="Number of candidates to retrieve.",
@@ -57,7 +64,7 @@ strategy_option = click.option(
 max_k_option = click.option(
     "--max-k",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Maximum number of results to select (default: 3; adaptive: 1 to 5, those that are nearly as relevant as the "
     "best).",
 )
@@ -95,7 +102,11 @@ def search(
     out.show(found.to_dict(), lambda screen: hits.show_hits(screen, found), [hit.id for hit in found])
     if found.note:
         out.note(f"shortlist: {found.note} The results are probably unrelated.")
-    if filter and not found and (others := shortlist.search(opened, query, mode, 1, exact=exact)):
+    if not found and not query.strip():
+        out.note("shortlist: The query is empty.")
+    elif not found and all(one.is_empty for one in opened):
+        out.note(f"shortlist: {', '.join(names)} {'has' if len(names) == 1 else 'have'} no documents.")
+    elif filter and not found and (others := shortlist.search(opened, query, mode, 1, exact=exact)):
         keys = ", ".join(others[0].metadata) or "no metadata"
         out.note(f"shortlist: No match meets the filter. Without it, the best is {others[0].id}, which has {keys}.")
     return OK if found else ABSTAINED

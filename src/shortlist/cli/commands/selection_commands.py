@@ -173,12 +173,15 @@ def sweep_select(
 @command(
     examples=[
         "shortlist calibrate-min-score tools.yaml cases.jsonl --mode lexical --persist",
-        "shortlist calibrate-min-score tools.yaml cases.jsonl --filter access=read --floor-grid 1,2,3 --seed 3 --json",
+        "shortlist calibrate-min-score tools.yaml cases.jsonl --filter access=read --floor-grid 0.2,0.3 --seed 3 "
+        "--json",
     ]
 )
 @corpus_argument
 @cases_argument
-@click.option("--floor-grid", metavar="X,X", type=parse_numbers, help="Thresholds to choose from.")
+@click.option(
+    "--floor-grid", metavar="X,X", type=parse_numbers, help="Thresholds to choose from (0 to 1 in the mode auto)."
+)
 @click.option("--persist", is_flag=True, help="Save it for --min-relevance auto.")
 @case_options
 @mode_option

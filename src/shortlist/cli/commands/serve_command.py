@@ -9,7 +9,7 @@ import click
 
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
-from shortlist.cli.option_values import split_corpora
+from shortlist.cli.option_values import WholeNumber, split_corpora
 from shortlist.cli.output import Output
 from shortlist.cli.shared_options import complete_corpus, corpus_option, learn_option, settings_option
 from shortlist.errors import InputError, needs_extra
@@ -28,13 +28,13 @@ with lazy_imports():
 @click.option(
     "--port",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     help="Port to listen on (default: 9200); 0 picks a free one.",
 )
 @click.option(
     "--workers",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     help="Processes that search; 0: threads of the service (default: one for each of up to 4 cores, once searches "
     "overlap).",
 )

@@ -11,6 +11,7 @@ from shortlist._paths import data_dir
 from shortlist._text import count_of
 from shortlist.cli.command import command
 from shortlist.cli.lazy_imports import lazy_imports
+from shortlist.cli.option_values import WholeNumber
 from shortlist.cli.output import ABSTAINED, OK, Output
 from shortlist.errors import SourceError
 
@@ -59,7 +60,7 @@ def index(out: Output, paths: Sequence[str], tools_dir: Sequence[str], index_fil
 @click.option(
     "--top-k",
     metavar="N",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=5,
     show_default=True,
     help="Maximum number of tools to show.",
