@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -62,11 +63,16 @@ def write_commands() -> str:
         usage = " ".join(command.collect_usage_pieces(context))
         lines += ["", f"## {path}", "", (command.help or "").strip(), "", "```text", f"{path} {usage}", "```", ""]
         records = [record for item in command.get_params(context) if (record := item.get_help_record(context))]
-        lines += table(("Option", "Meaning"), ((f"`{option}`", text) for option, text in records))
+        lines += table(("Option", "Meaning"), ((write_code(option), text) for option, text in records))
         if command.epilog:
             examples = command.epilog.split("Examples:\n", 1)[1]
             lines += ["", "```sh", *(line.strip() for line in examples.splitlines()), "```"]
     return "\n".join(lines) + "\n"
+
+
+def write_code(text: str) -> str:
+    """Code for a cell of a table. MkDocs shows the backslash of an escaped | between backticks."""
+    return f"<code>{html.escape(text)}</code>".replace("|", "&#124;") if "|" in text else f"`{text}`"
 
 
 def walk_commands(group: click.Group, path: str = "shortlist") -> Iterator[tuple[str, click.Command]]:
@@ -93,29 +99,58 @@ def write_routes() -> str:
         'It is on this site, too: <a href="../openapi.json">openapi.json</a>. The routes that are neither below `/v1`'
     ]
     lines += ["nor about the state of the service are [retriever routes](../guides/retriever.md).", ""]
-    lines += ["Every route can answer with one of these; [Errors](../guides/service.md#errors) has the causes.", ""]
+    lines += ["Every route can answer with one of these. The body of an error is a [Problem](#problem), and"]
+    lines += ["[Errors](../guides/service.md#errors) has the causes.", ""]
     lines += table(("Status", "Answer"), [*common.items()])
     for path, methods in paths:
         for method, route in methods.items():
-            lines += ["", f"## {method.upper()} {path}", "", route.get("description") or route.get("summary", ""), ""]
+            lines += ["", f"## {method.upper()} {path}", "", route.get("description") or route.get("summary", "")]
             rows = [
                 (f"`{item['name']}`", f"{item['in']}, {describe_schema(item['schema'])}", item.get("description", ""))
                 for item in route.get("parameters", ())
             ]
-            lines += table(("Parameter", "Type", "Meaning"), rows)
+            lines += ["", *table(("Parameter", "Type", "Meaning"), rows)] if rows else []
+            schemas = document["components"]["schemas"]
             for kind, media in route.get("requestBody", {}).get("content", {}).items():
                 lines += ["", f"Body: {describe_schema(media['schema']) if 'schema' in media else f'`{kind}`'}"]
+                lines += write_example(media.get("schema", {}), schemas)
+            lines += ["", f"Returns: {describe_answer(route['responses']['200']['content'])}"]
             more = {code: item["description"] for code, item in route["responses"].items() if code not in common}
-            lines += ["", *table(("Status", "Answer"), [*more.items()])]
+            lines += ["", *table(("Status", "Answer"), [*more.items()])] if more else []
     lines += ["", "## Types"]
     for name, schema in sorted(document["components"]["schemas"].items()):
         lines += ["", f"### {name}", "", schema.get("description", ""), ""]
         rows = [
-            (f"`{key}`", describe_schema(value), value.get("description", ""))
+            (f"`{key}`", describe_schema(value) + describe_default(key, schema), value.get("description", ""))
             for key, value in schema.get("properties", {}).items()
         ]
         lines += table(("Field", "Type", "Meaning"), rows)
-    return "\n".join(lines) + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def write_example(schema: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
+    """The example of the body of a request as a block of JSON, if it has one."""
+    name = next((part["$ref"] for part in (schema, *schema.get("anyOf", ())) if "$ref" in part), "").rpartition("/")[2]
+    examples = schemas.get(name, {}).get("examples", ())
+    return ["", "```json", json.dumps(examples[0], ensure_ascii=False), "```"] if examples else []
+
+
+def describe_answer(content: dict[str, Any]) -> str:
+    """What a route returns: a named type or plain text, and whether it can be streamed."""
+    kind, media = next(iter(content.items()))
+    answer = describe_schema(media["schema"]) if "schema" in media else f"`{kind}`"
+    is_streamed = "text/event-stream" in content
+    return f"{answer}, or server-sent events that end with it" if is_streamed else answer
+
+
+def describe_default(key: str, schema: dict[str, Any]) -> str:
+    """Whether a field of the body of a request is required or, if not, its default."""
+    if schema.get("additionalProperties") is not False:  # an answer
+        return ""
+    if key in schema.get("required", ()):
+        return ", required"
+    default = schema["properties"][key].get("default")
+    return "" if default in (None, "", []) else f", default `{json.dumps(default)}`"
 
 
 def describe_schema(schema: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -155,7 +156,7 @@ EXAMPLES = re.findall(r'^\| ([^|]+) \| "(.+)" \|$', PAGE, re.MULTILINE)
 
 @pytest.mark.parametrize(("finding", "example"), EXAMPLES)
 def test_the_examples_of_the_page_are_detected(finding: str, example: str) -> None:
-    tool = {"name": "add_numbers", "description": example.replace("\\|", "|")}
+    tool = {"name": "add_numbers", "description": html.unescape(re.sub("</?code>", "`", example))}
     assert find_risk(tool, "add_numbers") == f"Its description {finding}."
 
 

@@ -66,6 +66,8 @@ def _compares_paths(condition: Any) -> bool:
 
 Condition = Annotated[dict[str, Any], AfterValidator(check_condition)]
 
+RANKING = "How to rank: `auto` and `hybrid` by keyword and semantic search, `lexical` or `dense` by one of them."
+
 EXAMPLE = {
     "id": "refund_payment",
     "title": "Refund a payment",
@@ -113,9 +115,9 @@ class DocumentBody(Body):
 class SearchBody(Body):
     """What to search for in a corpus."""
 
-    query: QueryText
-    mode: Mode = "auto"
-    k: int = Field(default=10, ge=0, le=MOST_HITS)
+    query: QueryText = Field(description="What to search for.")
+    mode: Mode = Field(default="auto", description=RANKING)
+    k: int = Field(default=10, ge=0, le=MOST_HITS, description="The number of candidates to retrieve.")
     filter: Condition | None = Field(default=None, description="A condition on metadata.")
     exact: bool = Field(default=False, description=DESCRIPTIONS["exact"])
 
@@ -135,9 +137,9 @@ class QueriesBody(Body):
 
     model_config = show_example(queries=["refund", "late parcel"], k=3)
 
-    queries: list[QueryText] = Field(max_length=MOST_QUERIES)
-    mode: Mode = "auto"
-    k: int = Field(default=10, ge=0, le=MOST_HITS_OF_EACH)
+    queries: list[QueryText] = Field(max_length=MOST_QUERIES, description="What to search for.")
+    mode: Mode = Field(default="auto", description=RANKING)
+    k: int = Field(default=10, ge=0, le=MOST_HITS_OF_EACH, description="The number of hits of each query.")
     filter: Condition | None = Field(default=None, description="A condition on metadata.")
     exact: bool = Field(default=False, description=DESCRIPTIONS["exact"])
 
@@ -181,13 +183,27 @@ class DiscoverBody(SearchBody, ThresholdBody):
 
     model_config = show_example(query="refund", min_relevance="auto", level="body")
 
-    strategy: Strategy = "adaptive"
-    max_k: int | None = Field(default=None, ge=1, le=MOST_HITS)
-    rel: Share = REL
-    gap_ratio: Share = GAP_RATIO
-    temperature: float = Field(default=TEMPERATURE, gt=0)
-    cutoff: Percentage = CUTOFF
-    level: Level = Field(default="metadata", validation_alias=AliasChoices("level", "disclose_level"))
+    strategy: Strategy = Field(default="adaptive", description="The rule that selects among the candidates.")
+    max_k: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_HITS,
+        description="The maximum number of results; null is 3, or 1 to 5 with the strategy `adaptive`.",
+    )
+    rel: Share = Field(
+        default=REL,
+        description="Of `conservative` and `rel_threshold`: the minimum score, as a share of the top score.",
+    )
+    gap_ratio: Share = Field(
+        default=GAP_RATIO, description="Of `score_gap`: a score below this share of the one before it ends the results."
+    )
+    temperature: float = Field(default=TEMPERATURE, gt=0, description="Of `softmax`: its temperature.")
+    cutoff: Percentage = Field(default=CUTOFF, description="Of `softmax`: the minimum percentage of a result.")
+    level: Level = Field(
+        default="metadata",
+        validation_alias=AliasChoices("level", "disclose_level"),
+        description="How much of each result is returned.",
+    )
 
 
 class ExplainBody(DiscoverBody):
@@ -195,7 +211,7 @@ class ExplainBody(DiscoverBody):
 
     model_config = show_example(query="refund", id="refund_payment")
 
-    id: Id
+    id: Id = Field(description="The document.")
 
 
 class DiscloseBody(Body):
@@ -203,8 +219,8 @@ class DiscloseBody(Body):
 
     model_config = show_example(ids=["refund_payment"], level="body")
 
-    ids: list[str] = Field(max_length=MOST_HITS)
-    level: Level = "body"
+    ids: list[str] = Field(max_length=MOST_HITS, description="The documents.")
+    level: Level = Field(default="body", description="How much of each document is returned.")
 
 
 class FeedbackBody(Body):
@@ -249,10 +265,15 @@ class AskBody(Body):
 
     model_config = show_example(question="Who gets the money back?", agent=False)
 
-    question: Question
-    agent: bool = False
+    question: Question = Field(description="What to answer.")
+    agent: bool = Field(default=False, description="Let the model search further with tools before it answers.")
     extractive: bool = Field(default=False, description="Answer with sentences of the documents, without a model.")
-    k: int | None = Field(default=None, ge=1, le=MOST_SHOWN)
+    k: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_SHOWN,
+        description="The number of passages to answer from; null is `answers.top_k` of the service.",
+    )
     min_relevance: MinRelevance = Field(
         default="auto",
         description="The lowest relevance of a passage. `auto` uses `answers.min_relevance` of the service; null uses "
@@ -263,9 +284,11 @@ class AskBody(Body):
         description="Deprecated: the former name of `min_relevance`; null means `auto`.",
         json_schema_extra={"deprecated": True},
     )
-    filter: Condition | None = None
-    history: list[Turn] = Field(default=[], max_length=MOST_TURNS)
-    stream: bool = False
+    filter: Condition | None = Field(default=None, description="A condition on metadata.")
+    history: list[Turn] = Field(
+        default=[], max_length=MOST_TURNS, description="Earlier questions and answers, which the question may refer to."
+    )
+    stream: bool = Field(default=False, description="Send server-sent events.")
 
     @property
     def least(self) -> Any:
@@ -334,18 +357,18 @@ class EvalBody(ThresholdBody):
         description="JSONL, or a list of objects: query, and gold (an id, ids, or grades by id; none if no document "
         "applies)."
     )
-    mode: Mode = "auto"
+    mode: Mode = Field(default="auto", description=RANKING)
     against: Mode | None = Field(default=None, description="Another mode to compare with.")
-    k: Depth = 10
-    filter: Condition | None = None
-    strategy: Strategy = "adaptive"
+    k: Depth = Field(default=10, description="The number of candidates to retrieve.")
+    filter: Condition | None = Field(default=None, description="A condition on metadata.")
+    strategy: Strategy = Field(default="adaptive", description="The rule that selects among the candidates.")
     unknown: Literal["refuse", "count"] = Field(
         default="refuse",
         description="Whether expected documents that the corpus does not have are an error, or counted as not found.",
     )
     curve: bool = Field(default=False, description="Also search in catalogs of growing size, up to 20,000 documents.")
     html: bool = Field(default=False, description="Add the report that eval --html writes.")
-    stream: bool = False
+    stream: bool = Field(default=False, description="Send server-sent events.")
 
 
 class LintBody(Body):
@@ -353,5 +376,5 @@ class LintBody(Body):
 
     model_config = show_example(k=10)
 
-    k: Depth = 10
-    stream: bool = False
+    k: Depth = Field(default=10, description="The rank cutoff.")
+    stream: bool = Field(default=False, description="Send server-sent events.")
