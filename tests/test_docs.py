@@ -23,6 +23,7 @@ PAGES = (
 )
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples" / "data", tmp_path / "data")

@@ -20,6 +20,7 @@ from tests.pages import ROOT, read_page, run_blocks
 PAGE = " ".join(read_page("guides/answers.md").split())
 
 
+@pytest.mark.extras
 def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
     names: dict[str, Any] = {}

@@ -15,6 +15,7 @@ from tests.pages import ROOT, read_page, run_blocks
 PAGE = read_page("guides/evaluate.md")
 
 
+@pytest.mark.extras
 def test_every_block_runs_and_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "examples" / "data")
     assert run_blocks(PAGE) == 15

@@ -16,6 +16,7 @@ PACKAGES = {
 }
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_block_runs_and_prints_what_is_shown(section: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if section in PACKAGES:
