@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shortlist import Corpus, Document, InputError
-from shortlist.eval import Case, load_beir, load_cases, load_trec, save_cases, validate_cases
+from shortlist.eval import Case, evaluate_discovery, load_beir, load_cases, load_trec, save_cases, validate_cases
 from shortlist.eval import cases as room
 
 
@@ -233,3 +233,9 @@ def test_e7_a_file_may_begin_with_a_line_that_describes_it(tmp_path: Path) -> No
     assert (case.query, case.line) == ("q", 2)
     with pytest.raises(InputError, match="line 2 is not a case"):
         load_cases(written(path, '{"query": "q", "gold": []}\n{"__meta__": {}}'))
+
+
+def test_a_case_that_is_a_dict_is_refused_with_advice() -> None:
+    cases: Any = [{"query": "tea", "gold": ["tea"]}]
+    with pytest.raises(InputError, match=r"must be an eval\.Case, not .*load_cases"):
+        evaluate_discovery({"tea": "Green tea."}, cases)

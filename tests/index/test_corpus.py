@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import sqlite3
 import warnings
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,26 @@ def test_a_lexical_corpus_says_that_it_has_no_vectors() -> None:
     with pytest.raises(InputError, match="mode='lexical'"):
         results(corpus, "x", "dense")
     assert [id for id, _ in results(corpus, "x", "auto")] == [id for id, _ in results(corpus, "x", "lexical")]
+
+
+def test_what_is_not_a_list_of_documents_is_not_added() -> None:
+    corpus = shortlist.build({"tea": "Green tea."}, in_memory=True, embedder="none")
+    for given in ("black tea", {"black": "tea"}, Document("b", "Black", "tea")):
+        with pytest.raises(InputError, match="takes a list of Documents"):
+            corpus.add(given)  # type: ignore[arg-type]
+
+
+def test_an_unknown_value_of_learning_is_refused() -> None:
+    with pytest.raises(InputError, match="off, log, on, not 'yes'"):
+        shortlist.build({"tea": "Green tea."}, in_memory=True, learning="yes")  # type: ignore[arg-type]
+
+
+def test_a_corpus_of_a_newer_format_says_what_to_do(tmp_path: Path) -> None:
+    shortlist.build({"tea": "Green tea."}, path=tmp_path / "new", embedder="none").close()
+    with closing(sqlite3.connect(tmp_path / "new" / "corpus.db")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(CorpusMismatch, match=r"format 99, .* Update shortlist, or delete the corpus"):
+        shortlist.open_corpus(tmp_path / "new")
 
 
 def test_a_corpus_in_memory_needs_no_close() -> None:

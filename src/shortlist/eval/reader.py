@@ -88,6 +88,8 @@ class Reader:
         if not cases:
             raise InputError("There are no cases to evaluate.")
         for case in cases:
+            if not isinstance(case, Case):
+                raise InputError(f"A case must be an eval.Case, not {case!r}. Read a case file with eval.load_cases.")
             check_length(case.query)
         with show_progress(progress, "evaluating", "cases") as report:
             for case in track(cases, report):

@@ -74,6 +74,8 @@ class Corpus:
         learning: Learning = "on",
     ) -> None:
         self.name = name
+        if learning not in get_args(Learning):
+            raise InputError(f"learning must be one of {', '.join(get_args(Learning))}, not {learning!r}.")
         self.learning: Learning = learning
         self.path = path
         self.changes = Changes()  # what the last sync did
@@ -123,6 +125,8 @@ class Corpus:
         self, documents: Iterable[Document | Problem], progress: ProgressOption = None, *, strict: bool = False
     ) -> Changes:
         """Store these documents beside the others. A document with a stored id replaces that one."""
+        if isinstance(documents, str | Mapping | Document):
+            raise InputError(f"add takes a list of Documents, not {documents!r}.")
         return self.sync(documents, prune=False, progress=progress, strict=strict)
 
     def remove(self, ids: str | Iterable[str]) -> int:

@@ -115,7 +115,7 @@ def search(
 @command(
     examples=[
         'shortlist discover tools.yaml "refund a payment to the customer\'s card"',
-        'shortlist discover tools.yaml,skills "roll back a bad release" --max-k 2 --strategy top_k --level bundled',
+        'shortlist discover tools.yaml,./skills "roll back a bad release" --max-k 2 --strategy top_k --level bundled',
     ]
 )
 @query_argument

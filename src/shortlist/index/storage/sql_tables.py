@@ -76,8 +76,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
         )
     if version not in (1, 2, FORMAT):
         raise CorpusMismatch(
-            f"{path} has format {version}; this version of shortlist reads format {FORMAT}. "
-            f"Build the corpus again from its source."
+            f"{path} has format {version}, and this version of shortlist reads up to {FORMAT}. Update shortlist, or "
+            f"delete the corpus (shortlist rm NAME --data) and build it again from its source."
         )
     if path.stat().st_size < pages * page_size and not Path(f"{path}-wal").exists():
         raise sqlite3.DatabaseError("the file is truncated")

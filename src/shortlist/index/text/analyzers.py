@@ -234,7 +234,7 @@ ANALYZERS = {analyzer.name: analyzer for analyzer in _ANALYZERS}
 def get_analyzer(name: str = DEFAULT) -> Analyzer:
     """The analyzer of that name; there is one per process, so that its cache of words is shared."""
     if name not in ANALYZERS:
-        raise InputError(f"{name!r} is not an analyzer. Use one of {', '.join(ANALYZERS)}.")
+        raise InputError(f"{name!r} is not an analyzer of this version. Use one of {', '.join(ANALYZERS)}.")
     return ANALYZERS[name]
 
 
