@@ -31,6 +31,19 @@ ROOT_PAGES = {
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
 }
+# What the definitions of the MCP tools leave to the names of arguments, since every word of theirs costs tokens.
+ARGUMENTS = {
+    "kind": "Kind of the results. Default: all kinds",
+    "limit": "Number of results, 1 to 10. Default: 1 to 5, those that are nearly as relevant as the best",
+    "id": "Id of a result of `discover`, or of a stored result of a call",
+    "corpus": "Corpus to use instead of all",
+    "locator": "Place of a passage in the document",
+    "query": "What to look for in a stored result",
+    "read.offset": "Character to start at: `next_offset` of the part before",
+    "read.path": "Part of a stored result, such as `items[0:9].name`, `rows 1-9` or `lines 1-9`",
+    "arguments": "Arguments of the tool, as its input schema describes them",
+    "question": "Question to answer",
+}
 LINK = re.compile(r"\]\(docs/([^)]+)\)")
 
 
@@ -186,7 +199,7 @@ def write_mcp_tools() -> str:
             (
                 f"`{key}`",
                 describe_schema(value) + (", required" if key in required else ""),
-                value.get("description", ""),
+                ARGUMENTS.get(f"{tool['name']}.{key}") or value.get("description") or ARGUMENTS[key],
             )
             for key, value in tool["inputSchema"]["properties"].items()
         ]
@@ -200,7 +213,8 @@ def write_settings() -> str:
         "",
         "Values come from command-line options, then environment variables, then the nearest `settings.yaml`, from",
         "the working directory to the root of its repository, then the defaults. `shortlist config show` prints the",
-        "values in force and where each comes from.",
+        "values in force and where each comes from. [Settings file](../guides/service.md#settings-file) has an",
+        "example.",
     ]
     for section, kind in KEYS.sections.items():
         rows = []
