@@ -55,6 +55,13 @@ def test_a_registered_name_is_replaced_only_on_request(shell: Shell) -> None:
     assert shortlist.registered()["notes"].options == {"pattern": r".*\.md$"}
 
 
+def test_an_option_that_is_not_known_is_named(shell: Shell) -> None:
+    entry = {"kind": "files", "params": {"root": "docs", "depth": 1}}
+    (shell.folder / "corpora.json").write_text(json.dumps({"notes": entry}))
+    done = shell("import-from", "corpora.json")
+    assert (done.code, "Its option 'depth' is not known." in done.out) == (1, True)
+
+
 def test_a_tool_index_of_aumai_is_searched(shell: Shell) -> None:
     (shell.folder / "index.json").write_text(json.dumps(TOOLS))
     assert shell("import-from", "index.json").code == 0

@@ -27,6 +27,13 @@ def test_the_log_of_the_gateway_is_named_mcp(shell: Shell, monkeypatch: pytest.M
     assert shell("forget", "mcp", "--id", "deploy").out == "1 search is deleted.\n"
 
 
+@pytest.mark.parametrize("name", ["mcp:/no/project", "mcp:skills"])
+@pytest.mark.parametrize("option", [(), ("--searches",)])
+def test_a_log_of_the_gateway_that_does_not_exist_is_named(shell: Shell, name: str, option: tuple[str, ...]) -> None:
+    done = shell("learned", name, *option)
+    assert (done.code, f"no log of use named {name!r}" in done.err) == (1, True)
+
+
 def test_a_damaged_log_is_reported_and_the_others_are_listed(used: Shell) -> None:
     folder = used.folder / "docs"
     with shortlist.build(shortlist.CorpusSource.from_files(folder), "other", embedder="none") as other:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shortlist._text import count_of
 from shortlist.compat.tool_index import ToolIndex
 from shortlist.errors import InputError, ShortlistError, SourceError
 from shortlist.eval import load_cases
@@ -17,6 +18,7 @@ from shortlist.safety.untrusted_files import read_regular_file
 LARGEST = 256 << 20  # bytes
 IR_PATTERN = r".*\.md$"  # what ir reads of a folder if no pattern is given
 IR_KINDS = {"skills": "skills", "packages": "packages", "reports": "md_reports", "files": "files"}
+OPTIONS = ("root", "pattern", "exclude")  # of a source, that both have
 
 
 class Imported(NamedTuple):
@@ -68,7 +70,9 @@ def _import_tools(file: Path, index_file: Path, replace: bool) -> Imported:
     index = ToolIndex.load(file)
     index.save(index_file)
     count = len(index.get_all_tools())
-    return Imported(str(index_file), "tools", "saved", f"{count:,} tools. Search: shortlist tools search --query TEXT")
+    return Imported(
+        str(index_file), "tools", "saved", f"{count_of(count, 'tool')}. Search: shortlist tools search --query TEXT"
+    )
 
 
 def _import_corpus(name: str, entry: Mapping[str, Any], replace: bool) -> Imported:
@@ -87,6 +91,9 @@ def _import_corpus(name: str, entry: Mapping[str, Any], replace: bool) -> Import
         if not params["root"]:
             return Imported(name, kind, "skipped", f"Set PP to the folder of your projects, as for ir, or register it: "
                             f"shortlist register {name} md_reports --root FOLDER")  # fmt: skip
+    if unknown := [key for key in params if key not in OPTIONS]:
+        return Imported(name, kind, "skipped", f"Its option {unknown[0]!r} is not known. Register it without: "
+                        f"shortlist register {name} {kind} --root PATH")  # fmt: skip
     try:
         registry.register(name, kind, params.pop("root", None), embedder=embedder, replace=replace, **params)
     except (ShortlistError, TypeError) as error:  # the others are imported all the same
@@ -96,5 +103,5 @@ def _import_corpus(name: str, entry: Mapping[str, Any], replace: bool) -> Import
 
 def _check_cases(file: Path) -> Imported:
     count = len(load_cases(file))
-    note = f"{count:,} cases can be used as they are: shortlist eval CORPUS {file}"
+    note = f"{count_of(count, 'case')}, used without a change: shortlist eval CORPUS {file}"
     return Imported(file.name, "cases", "ready", note)

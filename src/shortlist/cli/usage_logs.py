@@ -13,6 +13,7 @@ from pathlib import Path
 from shortlist._text import printable
 from shortlist.cli.corpora import make_not_found, open_corpus, resolve
 from shortlist.cli.output import Output
+from shortlist.errors import CorpusNotFound
 from shortlist.index.corpus import Corpus
 from shortlist.index.corpus_paths import stored_corpora
 from shortlist.index.foreign import derived_folder
@@ -68,6 +69,8 @@ def find_log(name: str) -> UsageLog:
         return open_usage(config.home / FILE, config.shared, lambda: servers)
     if folder := _find_gateway(name):
         return UsageLog(folder / FILE)
+    if name.startswith(f"{TOOLS}:"):
+        raise CorpusNotFound(f"There is no log of use named {name!r}. List the logs with: shortlist learned")
     file = find_corpus_file(name := resolve(name))
     if file is None:
         raise make_not_found(name)
@@ -77,7 +80,7 @@ def find_log(name: str) -> UsageLog:
 def open_logged(out: Output, name: str) -> tuple[UsageLog, list[Corpus]]:
     """The log of a corpus, and the corpora that it is about."""
     is_here = name in (TOOLS, SHARED, TOOLS + OF_SKILLS)
-    if not is_here and _find_gateway(name):  # its servers are configured in another project
+    if not is_here and name.startswith(f"{TOOLS}:"):  # its servers are configured in another project
         return find_log(name), []
     if not is_here:
         corpus = open_corpus(out, name)
