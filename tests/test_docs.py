@@ -40,6 +40,7 @@ def test_every_public_name_is_in_the_reference_once() -> None:
     own = {f"errors.{name}" for name in errors - {*shortlist.__all__}}
     assert {*shortlist.__all__} - {"REFUSAL"} | compat | own <= set(written)
     assert len(written) == len(set(written))
+    assert re.findall(r"^ +- (\w+)$", read_page("reference/python.md"), re.MULTILINE) == shortlist.eval.__all__
 
 
 @pytest.mark.parametrize("name", reference_pages.PAGES)

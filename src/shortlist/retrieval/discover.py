@@ -83,7 +83,8 @@ def discover(
     """Return the few documents that match the query, or abstain.
 
     By default the best document is returned, with up to four others that are nearly as relevant. `max_k` asks for that
-    number of results instead; `strategy` for another rule of `select`.
+    number of results instead; `strategy` for another rule of `select`. They are chosen among the `k` candidates that
+    `search` finds with the same `corpus`, `mode` and `filter`.
 
     Abstains if the highest relevance is below `min_relevance`, a number from 0 to 1, in every mode. With "auto", each
     corpus uses the threshold calibrated for it and the mode, or else the built-in one; with None it never abstains

@@ -55,12 +55,12 @@ def search(
 ) -> Hits:
     """Find the k documents that match the query best.
 
-    `corpus` is a Corpus, its name, a tuple of these, or a list or mapping of texts or Documents. `mode` is "lexical"
-    (BM25), "dense" (cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best in our
-    measurements). With `exact`, all vectors are compared; by default, among 100,000 or more, about one in a hundred of
-    the nearest may be missing. `language` is the code of the language of a list or mapping of texts; by default that of
-    each one is detected. `progress` is called while a named corpus is built on first use. `options` are `mode`, `k`,
-    `filter` and `exact` in one object.
+    `corpus` is a Corpus, its name or path, a tuple of these, or a list or mapping of texts or Documents. `mode` is
+    "lexical" (BM25), "dense" (cosine), "hybrid" (reciprocal rank fusion of both) or "auto" (a blend of both, the best
+    in our measurements). `filter` is a condition on metadata, such as {"access": "read"}. With `exact`, all vectors are
+    compared; by default, among 100,000 or more, about one in a hundred of the nearest may be missing. `language` is the
+    code of the language of a list or mapping of texts; by default that of each one is detected. `progress` is called
+    while a named corpus is built on first use. `options` are `mode`, `k`, `filter` and `exact` in one object.
 
     `rerank(query, hits)` gets at least 50 candidates and returns those to keep, best first: with new scores
     (`dataclasses.replace(hit, score=...)`), or in a new order, which then scores 1/rank. The original score stays in
