@@ -48,6 +48,8 @@ FAILING: list[tuple[list[str], int, str]] = [
     (["download", "--index-dir", "nowhere"], 1, "nowhere"),
     (["import-from", "nowhere"], 1, "Give ir, aumai, or the path of a file"),
     (["eval", "docs"], 1, "docs is not a folder in BEIR layout"),
+    (["eval", "shop", "cases.jsonl", "--html", "nowhere/page.html"], 1, "nowhere does not exist"),
+    (["build", "docs", "--push", "handbook"], 2, "--push needs the address of a service"),
     (["manual"], 2, "List the commands with: shortlist --help"),
     (["mcp", "manual"], 2, "List the commands with: shortlist mcp --help"),
     (["rm", "nowhere"], 1, "'nowhere' is not a registered corpus"),

@@ -38,3 +38,9 @@ def test_b9_chunk_size_and_overlap_can_be_set_and_changed(lamp: Shell) -> None:
     wrong = lamp("ingest", "lamps", "--index-dir", "new", "--chunk-size", "100")
     assert (wrong.code, "chunk_overlap (120)" in wrong.err) == (1, True)
     assert lamp("query", "What lamp?", "--threshold", "7", *INDEX).code == 2
+
+
+def test_a_folder_without_files_is_named(lamp: Shell) -> None:
+    (lamp.folder / "empty").mkdir()
+    done = lamp("ingest", "empty", *INDEX)
+    assert (done.code, "No file was found in empty." in done.err) == (0, True)

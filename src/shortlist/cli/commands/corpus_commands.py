@@ -146,7 +146,7 @@ def _push(out: Output, entry: registry.Registration, address: str) -> int:
             f"--push sends one folder, and {entry.name!r} has {len(entry.roots)}. Push each to its own corpus."
         )
     base, _, name = address.rstrip("/").rpartition("/")
-    if base.endswith("/"):
+    if not base or base.endswith("/"):
         raise click.UsageError("--push needs the address of a service and the name of a corpus: https://HOST/NAME")
     options = {key: entry.options[key] for key in ("pattern", "exclude") if key in entry.options}
     files = folder.find_files(Path(entry.roots[0]), **options)

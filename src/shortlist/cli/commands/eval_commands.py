@@ -146,6 +146,9 @@ def eval(
         if cases is not None:
             raise click.UsageError("--from-usage takes the cases from the log of use. Leave out CASES.")
         return _evaluate_usage(out, corpus, misses, mode=mode, k=k, **options)
+    for file in [path for path in (html, summary) if path]:  # before all the work
+        if not (folder := Path(file).expanduser().parent).is_dir():
+            raise InputError(f"{file} cannot be written: {folder} does not exist.")
     opened, loaded = load_with_cases(out, corpus, cases, qrels, unreviewed)
     limits = dict(map(_parse_limit, fail_under))
     flaws = report_flaws(out, opened, loaded)

@@ -93,6 +93,8 @@ def ingest(
     corpus.close()
     out.show(data, lambda screen: corpus_tables.show_ingested(screen, data), [str(data["index"])])
     out.report_problems((*done.failed, *done.skipped_files))
+    if not any((done.read, done.unchanged, done.removed, done.skipped, done.failed)):
+        out.note(f"shortlist: No file was found in {', '.join(paths)}.")
     return ERROR if done.failed and not data["documents"] else OK
 
 
