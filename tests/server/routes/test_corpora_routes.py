@@ -69,6 +69,12 @@ def test_an_unknown_name_is_404_with_a_suggestion(client: TestClient, notes: str
     assert "Did you mean 'notes'?" in answer.json()["detail"]
 
 
+def test_get_of_a_route_that_takes_post_says_so(client: TestClient) -> None:
+    answer = client.get("/v1/corpora/catalog/search")
+    assert answer.status_code == 404
+    assert "Send POST to search of 'catalog'." in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("corpus", ["catalog", "notes"])
 def test_search_equals_the_function(client: TestClient, notes: str, corpus: str) -> None:
     asked: dict[str, Any] = {"query": "green tea parcel", "mode": "lexical", "k": 2}

@@ -34,6 +34,19 @@ from shortlist.server.jobs import READ, Endpoints
 from shortlist.server.routes import schemas
 from shortlist.server.routes.matched_words import find_matcher
 
+POSTED = (
+    "search",
+    "search-many",
+    "discover",
+    "explain",
+    "disclose",
+    "feedback",
+    "ask",
+    "eval",
+    "lint",
+    "build",
+    "files",
+)
 SEARCH = "/v1/corpora/{name:path}/search"
 DISCOVER = "/v1/corpora/{name:path}/discover"
 DOCUMENTS = "/v1/corpora/{name:path}/documents"
@@ -79,7 +92,9 @@ class ServedCorpora:
             return as_seen(self._catalog.corpus, name)
         is_served = self._only is None and may_read(name) and is_stored(name)
         if not is_served and name not in (names := self.names()):
-            suggestion = did_you_mean(name, names)
+            corpus, _, action = name.rpartition("/")
+            is_post = corpus in names and action in POSTED  # GET takes the rest of the path as the name of a corpus
+            suggestion = f" Send POST to {action} of {corpus!r}." if is_post else did_you_mean(name, names)
             raise CorpusNotFound(f"Corpus {name!r} is not served.{suggestion} GET /v1/corpora lists the served ones.")
         require(name)
         return as_seen(open_named(name, can_build=False, learning=self._learning), name)
