@@ -55,6 +55,11 @@ def test_every_link_between_files_leads_somewhere() -> None:
     assert [(page, link) for page, link in links if ":" not in link and not (page.parent / link).exists()] == []
 
 
+def test_no_code_in_a_table_escapes_a_bar() -> None:
+    """MkDocs would show the backslash: write <code>a&#124;b</code>."""
+    assert [page for page in DOCS.rglob("*.md") if re.search(r"^\|.*\\\|", page.read_text("utf-8"), re.MULTILINE)] == []
+
+
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "website" / "mkdocs.yml").read_text("utf-8")
     assert [page for page in DOCS.rglob("*.md") if page.relative_to(DOCS).as_posix() not in navigation] == []

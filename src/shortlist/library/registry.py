@@ -94,14 +94,14 @@ def register(
         if name in known and known[name] != entry and not replace:
             before = f"{known[name].kind} {redact(' '.join(known[name].roots))}".rstrip()
             raise InputError(
-                f"{name!r} is already registered as {before}. Choose another name, or replace it (replace=True, "
-                "--replace)."
+                f"{name!r} is already registered as {before}. Choose another name, or replace it with register "
+                "(replace=True, --replace)."
             )
         if name not in (*known, *BUILT_IN) and find_corpus_file(name) and not replace:
             raise InputError(
                 f"A corpus that is not registered is already stored as {name!r}, and the next build would remove "
-                "documents that are not in the new source. Choose another name, or replace it (replace=True, "
-                "--replace)."
+                "documents that are not in the new source. Choose another name, or replace it with register "
+                "(replace=True, --replace)."
             )
         _check_neighbours(name, known)
         known[name] = entry

@@ -333,7 +333,7 @@ def eval_gen(
     chosen = llm_settings.load_llm_settings()
     model = llm_settings.connect(chosen.llm)
     if model is None:
-        advice = "Set SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL to any OpenAI-compatible endpoint"
+        advice = "Set one with shortlist config llm, or with SHORTLIST_LLM_URL and SHORTLIST_LLM_MODEL"
         advice = f"{chosen.request}; or" if chosen.request else f"{advice}, or"
         raise InputError(f"eval-gen needs a language model. {advice} add --dry-run to see the prompts.")
     out.note(f"shortlist: Passages are sent to {redact(model.url)} ({chosen.origin}).")
