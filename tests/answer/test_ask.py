@@ -148,3 +148,9 @@ def test_what_was_asked_for_is_marked_in_the_text_of_an_extracted_answer(monkeyp
     assert answer.span is not None
     assert answer.text[slice(*answer.span)] == "1877"
     assert [answer.confidence, *(claim.confidence for claim in answer.sentences)] == [0.8, 0.8, 0.8]
+
+
+@pytest.mark.parametrize("answer", [shortlist.ask, shortlist.agent_ask])
+def test_the_name_of_a_model_is_no_language_model(answer: Any) -> None:
+    with pytest.raises(InputError, match=r"such as shortlist\.OpenAIChat\(url, model\), not 'gpt-4'"):
+        answer(["Ada founded the company."], "Who founded the company?", "gpt-4")

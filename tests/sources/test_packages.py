@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shortlist import Changes, CorpusSource, Document, Problem, build, disclose, search
+from shortlist.errors import SourceError
 from shortlist.sources import packages as packages_module
 
 HEADER = """Metadata-Version: 2.4
@@ -126,3 +127,8 @@ def test_the_packages_of_this_environment_are_found() -> None:
     assert (numpy.title, numpy.kind) == ("numpy", "package")
     assert "array" in numpy.metadata["summary"]
     assert (pyyaml.title, pyyaml.metadata["modules"]) == ("PyYAML", ["yaml"])
+
+
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="nowhere is not a readable folder"):
+        build(CorpusSource.from_packages(tmp_path / "nowhere"), in_memory=True)

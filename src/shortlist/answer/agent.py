@@ -69,7 +69,7 @@ def agent_ask(
     """
     if llm is None:
         raise InputError("An agent needs a language model: pass llm=..., or use ask without one.")
-    corpora = open_for_question(corpus, question)
+    corpora = open_for_question(corpus, question, llm)
     prepared = prepare_question(corpora, question, k=k, min_relevance=min_relevance, filter=filter, memory=memory)
     prepared.evidence.announce(on_evidence)
     tools = _Tools(prepared.corpora, question, k, min_relevance, filter, prepared.evidence, on_step)

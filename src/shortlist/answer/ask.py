@@ -81,7 +81,7 @@ def ask(
     verified, `on_evidence` with each passage that is shown. Sentences that the passages they cite do not support are
     dropped; with `keep_unsupported` they stay, and their `support` says so.
     """
-    corpora = open_for_question(corpus, question)
+    corpora = open_for_question(corpus, question, llm)
     remote = find_remote(corpora, llm=llm, answer_from=answer_from, keep_unsupported=keep_unsupported or None)
     if remote is not None:  # one without documents counts as false
         return remote.ask(
@@ -123,10 +123,12 @@ def list_turns(memory: Memory | None) -> list[tuple[str, str]]:
     return list(zip(texts[::2], texts[1::2], strict=True))
 
 
-def open_for_question(corpus: Searchable, question: str) -> list[Corpus]:
-    """Open the corpora of a question, which must be a text of limited length."""
+def open_for_question(corpus: Searchable, question: str, llm: object) -> list[Corpus]:
+    """Open the corpora of a question, which must be a text of limited length, for a language model or none."""
     if not isinstance(question, str):
         raise InputError(f"A question must be a string, not {type(question).__name__}.")
+    if llm is not None and not (hasattr(llm, "complete") or hasattr(llm, "acomplete")):
+        raise InputError(f"llm must be a language model, such as shortlist.OpenAIChat(url, model), not {llm!r}.")
     check_length(question, "question")
     return open_corpora(corpus, needs_vectors=True)
 

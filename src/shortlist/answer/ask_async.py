@@ -51,7 +51,7 @@ async def aask(
     `on_evidence` are called in the event loop.
     """
     show_text, show_evidence = _call_in_loop(on_text), _call_in_loop(on_evidence)
-    corpora = await run_in_thread(lambda: open_for_question(corpus, question))
+    corpora = await run_in_thread(lambda: open_for_question(corpus, question, llm))
     remote = find_remote(corpora, llm=llm, answer_from=answer_from, keep_unsupported=keep_unsupported or None)
     if remote is not None:  # one without documents counts as false
         return await run_in_thread(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from shortlist.documents import Document, Problem, Skipped
+from shortlist.errors import SourceError
 from shortlist.safety.untrusted_files import UnsafeFile, check_inside, read_regular_file
 from shortlist.sources.folder import skip
 
@@ -26,6 +27,9 @@ def read_packages(folders: Sequence[Path] = ()) -> Iterator[Document | Problem]:
     """The distributions on the module search path, or in the given folders; the first of each name, as in an import."""
     from importlib.metadata import distributions  # noqa: PLC0415  # only where packages are read
 
+    for folder in folders:
+        if not folder.is_dir():
+            raise SourceError(f"{folder} is not a readable folder. Check the path.")
     ids: set[str] = set()
     roots = {str(folder): folder for folder in folders}
     for distribution in distributions(path=list(roots)) if folders else distributions():
