@@ -16,12 +16,13 @@ from shortlist.index.text.languages import ENGLISH
 from shortlist.results import Hit
 from shortlist.retrieval.relevance import log_odds, probability
 
-READ = 3  # documents of a corpus
+READ = 2  # documents of a corpus
 # Log odds of the best one, between which reading may change the decision.
 LEAST, MOST = -2.5, 2.0
 WEIGHT = 0.4  # of the log odds that the reader gives
 # What is added to them: for queries in other languages it gives less.
 IN_ENGLISH, IN_OTHERS = 1.0, 1.6
+MOST_BEHIND = 0.5  # how much more one document gains than another: more would leave out what may fit
 LONGEST = 360  # characters of a document that are read
 
 
@@ -35,7 +36,8 @@ def read_best(hits: list[Hit], get: Callable[[str], Document | None], query: str
     if len(texts) < len(first):  # one was deleted meanwhile
         return hits
     constant = IN_ENGLISH if language == ENGLISH else IN_OTHERS
-    changes = [WEIGHT * odds + constant for odds in reader.rate(ANSWER, query, texts)]
+    rated = [WEIGHT * odds + constant for odds in reader.rate(ANSWER, query, texts)]
+    changes = [max(one, max(rated) - MOST_BEHIND) for one in rated]
     changes += [min(changes)] * (len(hits) - len(first))
     return sorted(map(_change, hits, changes), key=lambda hit: -hit.score)
 
