@@ -11,6 +11,7 @@ import pytest
 import shortlist
 from shortlist import Document
 from shortlist.index.storage.columns import Columns
+from shortlist.index.text.query_terms import analyze
 from shortlist.retrieval.filters import allowed
 from tests.embedded import inside
 from tests.index.samples import WORDS, doc, memory, results
@@ -89,6 +90,7 @@ def test_the_siblings_of_a_document_are_its_own_passages(paragraphs: int) -> Non
         corpus.add([doc(name, "\n\n".join(f"{name} word{at} " * 120 for at in range(paragraphs)), name, kind="file")])
     with corpus.snapshot() as state:
         for name in ("first", "second", "third"):
-            (own,) = state.siblings(np.array([*state.lexical.named(name)]))
+            (named,) = state.lexical.named([analyze(state.lexical.analyzer, name)])
+            (own,) = state.siblings(np.array([*named]))
             assert state.passages(own) == [passage for passage in state.walk() if passage.document_id == name]
             assert len(own) >= paragraphs

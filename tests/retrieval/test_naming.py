@@ -7,6 +7,7 @@ import pytest
 
 from shortlist import Document, search
 from shortlist.index.text.analyzers import name_words
+from shortlist.index.text.query_terms import analyze
 from shortlist.library.opening import open_states
 from shortlist.retrieval.naming import MOST_NAMED, find_identified, find_possible
 from tests.retrieval.samples import corpus_of
@@ -39,8 +40,9 @@ TOOLS = [
 )
 def test_a_name_identifies_its_document_unless_it_may_be_there_by_chance(query: str, identified: list[str]) -> None:
     with open_states([corpus_of(TOOLS)]) as [(_, state)]:
-        possible = find_possible(query, name_words(query), state.lexical.named(query))
-        found = find_identified(query, name_words(query), possible, state.passages(np.array(possible, dtype=np.int64)))
+        (named,) = state.lexical.named([analyze(state.lexical.analyzer, query)])
+        possible = np.array(find_possible(query, name_words(query), named), dtype=np.int64)
+        found = find_identified(query, name_words(query), possible, state.passages(possible))
         assert state.ids(found) == identified
 
 

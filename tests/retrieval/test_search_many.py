@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shortlist import Corpus, CorpusNotFound, Document, InputError, create_corpus, open_corpus, search, search_many
+from shortlist.library.opening import Searchable
+from shortlist.results import Mode
 from shortlist.retrieval import corpus_hits
 from shortlist.retrieval import search as search_module
 
@@ -105,3 +110,47 @@ def test_an_error_of_one_query_is_raised(teas: Corpus, monkeypatch: pytest.Monke
     with pytest.raises(InputError, match="no zebra"):
         search_many(teas, QUERIES)
     assert search(teas, "green tea")[0].metadata == {"color": "green"}
+
+
+PHRASES = {
+    "": "send_mail list open orders green black tea kettle the of and 2024 getUser order of tea invoice",
+    "de": "der rote Teekessel und die grüne Tür sind nicht im Garten, wo das Wasser für den Tee kocht",
+    "ja": "緑茶 と 紅茶 を 売る 店 は 京都 に あります",
+}
+
+
+def make_random_corpus(draw: random.Random, name: str, path: Path | None) -> Corpus:
+    """Documents of one or several passages in three languages, in several segments, some of them changed or deleted."""
+    corpus = create_corpus(name, path=path, in_memory=path is None, embedder="none")
+    documents = []
+    for number in range(draw.randint(20, 60)):
+        words = PHRASES[draw.choice(["", "", "de", "ja"])].split()
+        content = "\n\n".join(" ".join(draw.choices(words, k=12)) for _ in range(draw.choice([1, 1, 2, 20])))
+        title = " ".join(draw.choices(words, k=draw.randint(1, 4)))
+        documents.append(Document(f"{name}-{number}", title, content, metadata={"group": draw.randint(0, 2)}))
+    half = len(documents) // 2
+    for some in (documents[:half], documents[half:], [replace(one, title="order of tea") for one in documents[::9]]):
+        corpus.add(some)
+    corpus.remove([one.id for one in documents[1::7]])
+    return corpus
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("filter", [None, {"group": {"$in": [0, 2]}}])
+def test_queries_of_random_corpora_find_together_what_each_finds(
+    seed: int, filter: dict[str, Any] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    corpora = tuple(make_random_corpus(draw, name, path) for name, path in (("a", None), ("b", tmp_path / "b")))
+    words = " ".join(PHRASES.values()).split()
+    queries = [" ".join(draw.choices(words, k=draw.randint(0, 9))) for _ in range(45)]
+    queries += [hit.name for hit in search(corpora, "tea", "lexical", k=5)]
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)  # threads that rank beside this one
+    monkeypatch.setattr(corpus_hits, "AT_ONCE", 36)
+    searchable: list[Searchable] = [*corpora, corpora]
+    modes: list[tuple[Mode, int]] = [("lexical", 4), ("lexical", 0), ("auto", 4)]
+    for searched in searchable:
+        for mode, k in modes:
+            many = search_many(searched, queries, mode, k, filter)
+            alone = [search(searched, query, mode, k, filter) for query in queries]
+            assert [hits.to_dict() for hits in many] == [hits.to_dict() for hits in alone]

@@ -77,20 +77,20 @@ class LexicalIndex(Protocol):
     def languages(self) -> dict[str, int]: ...  # passages by language, most first; empty if that is not stored
     @property
     def live(self) -> int: ...  # passages
-    # the terms by weight and by count, for the methods below
-    def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]: ...
+    # the terms of each query by weight and by count, for the methods below
+    def find(self, queries: Sequence[QueryTerms]) -> Sequence[tuple[TermWeights, TermWeights]]: ...
     # the k best, and ties
     def rank(self, query: str | TermWeights, k: int, allowed: Allowed | None = None) -> Ranking: ...
     # of every position, 0 without a common term; None: unknown
     def scores(self, terms: TermWeights) -> Floats | None: ...
-    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats: ...  # 0 without a common term
-    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats: ...  # share of the terms, weighted by idf
+    def scores_at(self, terms: TermWeights, positions: Positions) -> list[float]: ...  # 0 without a common term
+    def covered_at(self, terms: TermWeights, positions: Positions) -> list[float]: ...  # share of the terms, by idf
     def ideal(self, terms: TermWeights) -> float: ...  # the score of a passage with all terms
     def frequency(self, terms: Sequence[str]) -> dict[str, int]: ...  # passages with each term
     def knows(self, terms: TermWeights) -> bool: ...
-    # the passages whose whole name is in the query, by position, each with the most words that such a name of it may
-    # have; `words` are the `QueryTerms.name_words` of the query, if they are known
-    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]: ...
+    # for each query the passages whose whole name is in it, by position, each with the most words that such a name may
+    # have
+    def named(self, queries: Sequence[QueryTerms]) -> list[dict[int, int]]: ...
 
 
 class State(Protocol):

@@ -215,7 +215,7 @@ class Snapshot:
             lexical = self.lexical
             ways["lexical"] = (
                 lambda k: lexical.rank(terms, k, allowed),
-                lambda positions: only_found(lexical.scores_at(terms, positions)),
+                lambda positions: only_found(np.array(lexical.scores_at(terms, positions))),
                 lambda: only_found(lexical.scores(terms, allowed)),
             )
         if dense_k:
@@ -369,7 +369,11 @@ class Snapshot:
             if [row[0] for row in rows] != batch:
                 raise sqlite3.DatabaseError("rows are missing")
             texts = self._connection.plain_many([row[4] for row in rows])
-            found.update(zip(batch, map(_check_passage, rows, texts), strict=True))
+            for row, text in zip(rows, texts, strict=True):
+                number, checksum, id, title, _, kind, source, locator, metadata, context = row
+                found[number] = columns = (id, title, text, kind, source, locator, metadata, context)
+                if checksum_passage(columns) != checksum:
+                    raise sqlite3.DatabaseError("a passage does not match its checksum")
         make = get_maker(Passage)
         return [
             make(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
@@ -394,12 +398,3 @@ class Snapshot:
 @lru_cache(_AT_ONCE)
 def _select_passages(count: int) -> str:
     return _PASSAGES.format(",".join(["(?)"] * count))
-
-
-def _check_passage(row: tuple[Any, ...], text: str) -> tuple[str, ...]:
-    """The columns of a passage with its text, if they match its checksum."""
-    _, checksum, id, title, _, *others = row
-    columns = (id, title, text, *others)
-    if checksum_passage(columns) != checksum:
-        raise sqlite3.DatabaseError("a passage does not match its checksum")
-    return columns

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nsmallest
-from itertools import islice
-from operator import lt
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from itertools import islice, repeat
+from operator import gt
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -31,29 +30,26 @@ from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
 from shortlist.retrieval.filters import Filter, allowed
+from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
 from shortlist.retrieval.naming import find_identified, find_possible
-from shortlist.retrieval.relevance import (
-    BY_WORDS,
-    FITTED_WEIGHTS,
-    THRESHOLD,
-    QueryRelevance,
-    calibration_of,
-    weights_for,
-)
-from shortlist.retrieval.scores import best_passages, blend, score
+from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
+from shortlist.retrieval.scores import best_passages, score
 from shortlist.retrieval.services import find_unknown_services
-from shortlist.retrieval.tool_reading import READ, read_best
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
     from shortlist.index.engines.service_engine import ServiceState
+    from shortlist.index.lexical.lexical_ranker import FoundTerms, Lexical
     from shortlist.results import Positions
 
 # Queries of a batch whose rankings and rows are found together, and from how many on other threads rank them.
 AT_ONCE, RANKED_AHEAD_FROM = 128, 8
 
 _NO_SCALE = CosineScale()
+_NO_POSITIONS = np.zeros(0, np.int64)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +87,9 @@ class CorpusHits:
         if self.relevance is None:
             return {}
         signals = hit.signals
-        made_of = self.relevance.explain(
+        return self.relevance.explain(
             signals.get("blend", 0.0), signals.get("learned", 0.0), is_named=signals.get("named", 0.0) > 0
         )
-        return made_of | ({"read": signals["read"]} if "read" in signals else {})
 
     def count(self) -> int:
         """The number of documents in the corpus."""
@@ -233,11 +228,9 @@ def retrieve_from_state(
         return _retrieve_remotely(
             corpus, remote, query, mode, k, mask, beside_others=beside_others, whole=whole, exact=exact
         )
-    terms = analyze(state.lexical.analyzer, query)
-    ranked = _rank(corpus, state, terms, state.lexical.find(terms), mode, k, mask, exact=exact)
-    found = _find(ranked, _read(state, ranked.possible), k, whole=whole)
-    check_canceled()
-    return found.to_hits(corpus, (read or state.passages)(found.positions), beside_others=beside_others)
+    batch = _QueryBatch(corpus, state, [query], mode, k, mask, exact=exact)
+    (found,) = batch.to_hits(read or state.passages, beside_others=beside_others, whole=whole)
+    return found
 
 
 def retrieve_many(
@@ -251,90 +244,134 @@ def retrieve_many(
 ) -> Iterator[Sequence[CorpusHits]]:
     """What `retrieve_masked` returns for each query.
 
-    Of local corpora, all processor cores find the best passages by keywords of some queries, in compiled loops, while
-    the hits of those before are made in this thread.
+    Of local corpora, the other processor cores find the best passages by keywords of some queries, in compiled loops,
+    while the hits of those before are made in this thread.
     """
     if not all(isinstance(state, Snapshot) for _, state in states):
         for query in queries:
             yield retrieve_masked(states, masks, query, mode, k, exact=exact)
         return
     several = len(states) > 1
-    with ThreadPoolExecutor(1) as ahead:
-        ranking: list[_QueryBatch] = []
+    ready: list[_QueryBatch] = []
+    ranking: list[_QueryBatch] = []
+    try:
         for some in (*batched(queries, AT_ONCE), []):
-            ready = ranking
-            ranking = [
-                _QueryBatch(corpus, state, some, mode, k, mask, ahead, exact=exact)
-                for (corpus, state), mask in zip(states, masks, strict=True)
-                if isinstance(state, Snapshot)
-            ]
-            yield from zip(*(batch.to_hits(beside_others=several) for batch in ready), strict=True)
+            ready, ranking = ranking, []
+            for (corpus, state), mask in zip(states, masks, strict=True):
+                ranking.append(_QueryBatch(corpus, state, some, mode, k, mask, exact=exact))
+                if mode == "lexical" and len(some) >= RANKED_AHEAD_FROM:
+                    ranking[-1].begin()
+            found = [batch.to_hits(batch.state.passages, beside_others=several, whole=True) for batch in ready]
+            yield from zip(*found, strict=True)
+    finally:
+        for batch in (*ready, *ranking):
+            batch.finish()
 
 
 class _QueryBatch:
-    """Some queries of one corpus, which are being ranked."""
+    """Some queries of one state of a corpus: what all of them need is looked up and read together."""
 
     def __init__(
         self,
         corpus: Corpus,
-        state: Snapshot,
+        state: State,
         queries: Sequence[str],
         mode: Mode,
         k: int,
         mask: Allowed | None,
-        pool: ThreadPoolExecutor,
         *,
         exact: bool,
     ) -> None:
-        lexical = state.lexical
-        self._analyzed = [analyze(lexical.analyzer, query) for query in queries]
-        self._located = lexical.find_all(self._analyzed)
+        self.state = state
+        self._terms = [analyze(state.lexical.analyzer, query) for query in queries]
+        self._located = state.lexical.find(self._terms)
         self._rank = partial(_rank, corpus, state, mode=mode, k=k, mask=mask, exact=exact)
-        self._corpus, self._state, self._k = corpus, state, k
-        self._is_ranked: Future[None] | None = None
-        if mode == "lexical" and len(queries) >= RANKED_AHEAD_FROM:
-            counted = [counted for _, counted in self._located]
-            self._is_ranked = pool.submit(lexical.rank_all, counted, max(k, 1), mask)
+        self._corpus, self._mode, self._k, self._mask = corpus, mode, k, mask
+        self._finish: Callable[[], None] | None = None
 
-    def to_hits(self, *, beside_others: bool) -> list[CorpusHits]:
-        if self._is_ranked:
-            self._is_ranked.result()
-        ranked = [self._rank(*both) for both in zip(self._analyzed, self._located, strict=True)]
-        named = iter(_read(self._state, [at for one in ranked for at in one.possible]))
-        found = [_find(one, list(islice(named, len(one.possible))), self._k, whole=True) for one in ranked]
+    def begin(self) -> None:
+        """Begin to rank the passages of a local corpus by keywords, in other threads, until `finish` is called."""
+        counted = [cast("FoundTerms", counted) for _, counted in self._located]
+        self._finish = cast("Lexical", self.state.lexical).rank_all(counted, max(self._k, 1), self._mask)
+
+    def finish(self) -> None:
+        """Rank what the other threads have not ranked yet."""
+        finish, self._finish = self._finish, None
+        if finish:
+            finish()
+
+    def to_hits(
+        self, read: Callable[[Positions], list[Passage]], *, beside_others: bool, whole: bool
+    ) -> list[CorpusHits]:
+        """The hits of each query; `read` reads their passages."""
+        self.finish()
+        state, k = self.state, self._k
+        ranked = [self._rank(*both) for both in zip(self._terms, self._located, strict=True)]
+        named = state.lexical.named(self._terms)  # a cluster has found them together with the scores
+        identified = self._find_identified(named)
+        candidates = [one.find_best(k, whole=whole) for one in ranked]
+        ids = _read_ids_of_ties(state, candidates)
+        found = [
+            _find(one, some, ids, its_own, k, is_named=bool(names), whole=whole)
+            for one, some, its_own, names in zip(ranked, candidates, identified, named, strict=True)
+        ]
         check_canceled()
-        passages = iter(_read(self._state, [at for one in found for at in one.positions.tolist()]))
+        passages = iter(_read_together(read, [one.positions for one in found]))
+        return [one.to_hits(self._corpus, list(islice(passages, len(one.best))), beside_others) for one in found]
+
+    def _find_identified(self, named: Sequence[dict[int, int]]) -> list[Positions]:
+        """The positions of passages that each query identifies by their names, which are in it."""
+        if self._mask is not None:
+            named = [_permit(names, self._mask) for names in named]
+        possible = [
+            np.array(find_possible(query.text, query.name_words, names), dtype=np.int64) if names else _NO_POSITIONS
+            for query, names in zip(self._terms, named, strict=True)
+        ]
+        passages = iter(_read_together(self.state.passages, possible))
         return [
-            one.to_hits(self._corpus, list(islice(passages, len(one.best))), beside_others=beside_others)
-            for one in found
+            find_identified(query.text, query.name_words, some, list(islice(passages, len(some))))
+            if len(some)
+            else some
+            for query, some in zip(self._terms, possible, strict=True)
         ]
 
 
-def _read(state: State, positions: Sequence[int]) -> list[Passage]:
-    return state.passages(np.array(positions, dtype=np.int64)) if positions else []
+def _read_together(read: Callable[[Positions], list[T]], positions: Sequence[Positions]) -> list[T]:
+    """What `read` returns for all positions."""
+    every = positions[0] if len(positions) == 1 else np.concatenate([_NO_POSITIONS, *positions])
+    return read(every) if len(every) else []
 
 
-def _find(ranked: _Ranked, named: Sequence[Passage], k: int, *, whole: bool) -> _Found:
-    """The best passages of a query without their texts. `named` are those that it may identify by their names."""
+def _find(
+    ranked: _Ranked,
+    candidates: list[_Candidate],
+    ids: Mapping[int, str],
+    identified: Positions,
+    k: int,
+    *,
+    is_named: bool,
+    whole: bool,
+) -> _Found:
+    """The best passages of a query without their texts: of the candidates and of those that it identifies.
+
+    `ids` are those of candidates that tie, and `is_named` says whether the name of any passage is in the query.
+    """
     check_canceled()
     state, lexical, terms, mode = ranked.state, ranked.state.lexical, ranked.terms, ranked.mode
-    identified = find_identified(terms.text, terms.name_words, ranked.possible, named)
-    is_known = ranked.has_names or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
+    is_known = is_named or (terms.has_content and lexical.knows(ranked.weighted)) or ranked.is_foreign
     noise = None if is_known or not ranked.has_vectors else ranked.scale.apply(_find_noise(state))
-    is_read = whole and k > 0 and mode == "auto" and ranked.is_for_tools
-    looked_at = max(k, READ) if is_read else k
-    scored = ranked.find_best(looked_at, whole=whole)
-    best = _sort(state, [_Candidate(at, value, value / ranked.perfect) for at, value in scored.items()], looked_at)
+    best = _sort(candidates, ids, k)
     positions, blends = ranked.look_at(best)
     first = ranked.blend_at(ranked.before.ranking(1).positions[:1]) if ranked.learned and k else blends
     relevance = _relevance_for(ranked, next(iter(first), 0.0), noise)
     if mode == "auto" and k and len(identified):  # the other modes rank as they say
-        best = _sort(state, _raise_identified(ranked, scored, identified, relevance, whole=whole), looked_at)
+        candidates = _raise_identified(ranked, candidates, identified, relevance, whole=whole)
+        best = _sort(candidates, _read_ids_of_ties(state, [candidates]), k)
         positions, blends = ranked.look_at(best)
     signals = ranked.signals_at(positions, best, blends)
-    signals["covered"] = lexical.covered_at(ranked.weighted, positions).tolist()
+    signals["covered"] = lexical.covered_at(ranked.weighted, positions)
     signals["named"] = _are_of(state, positions, identified)
-    return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known, k if is_read else None)
+    return _Found(ranked, best, positions, signals, relevance, terms.has_content, is_known)
 
 
 def _retrieve_remotely(
@@ -374,12 +411,9 @@ def _retrieve_remotely(
     )
 
 
-class _Candidate(NamedTuple):
-    """A passage, its score, and in "auto" its blend with its name and what was learned, which it is sorted by."""
-
-    position: int
-    score: float
-    total: float
+# The position of a passage, its score, and its total, which it is sorted by: in "auto" its blend with its name and what
+# was learned.
+_Candidate = tuple[int, float, float]
 
 
 class _Ranked(NamedTuple):
@@ -397,17 +431,10 @@ class _Ranked(NamedTuple):
     learned: Learned | None
     perfect: float  # the score of a perfect match
     is_foreign: bool  # whether the query is in a language that only the vectors know: its words tell nothing
-    has_names: bool  # whether the name of any passage is in the query
-    possible: list[int]  # positions of passages that the query may identify by their names
 
     @property
     def has_vectors(self) -> bool:
         return "dense" in self.parts
-
-    @property
-    def is_for_tools(self) -> bool:
-        """Whether the vectors are those of our embedder for tools, or are used like them."""
-        return self.has_vectors and weights_for(self.scale.like) is FITTED_WEIGHTS["tools"]
 
     def blend_at(self, positions: Positions) -> list[float]:
         """The blends of passages without what was learned, in every mode; 0 where nothing matches."""
@@ -416,20 +443,21 @@ class _Ranked(NamedTuple):
         lexical = self.state.lexical
         words, ideal = lexical.scores_at(self.weighted, positions), lexical.ideal(self.weighted)
         if not self.has_vectors:
-            return [score / ideal if score > 0 else 0.0 for score in words.tolist()]
+            return [score / ideal if score > 0 else 0.0 for score in words]
         meaning = self.scale.apply(self.parts["dense"].at(positions))
-        return list(map(_or_zero, blend(only_found(words), meaning, ideal, self.share).tolist()))
+        return list(map(_or_zero, blend(only_found(np.array(words)), meaning, ideal, self.share).tolist()))
 
-    def find_best(self, k: int, *, whole: bool) -> dict[int, float]:
-        """The scores of the best passages of the k best documents, or of the k best passages, and of all ties."""
+    def find_best(self, k: int, *, whole: bool) -> list[_Candidate]:
+        """The best passages of the k best documents, or the k best passages, and all ties."""
         if k == 0:
-            return {}
+            return []
         ranking = best_passages(self.state, self.scores.ranking, k) if whole else self.scores.ranking(k)
-        return dict(zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True))
+        found, perfect = zip(ranking.positions.tolist(), ranking.scores.tolist(), strict=True), self.perfect
+        return [(at, score, score / perfect) for at, score in found]
 
     def look_at(self, best: Sequence[_Candidate]) -> tuple[Positions, list[float]]:
         """The positions of the hits, and their blends without what was learned."""
-        positions = np.array([candidate.position for candidate in best], dtype=np.int64)
+        positions = np.array([at for at, _, _ in best], dtype=np.int64)
         return positions, self.blend_at(positions)
 
     def signals_at(
@@ -437,12 +465,12 @@ class _Ranked(NamedTuple):
     ) -> dict[str, list[float]]:
         """What the scores of the hits are made of; plain numbers, since there are few."""
         signals = {
-            name: [candidate.score for candidate in best] if part is self.scores else part.at(positions).tolist()
+            name: [score for _, score, _ in best] if part is self.scores else part.at(positions).tolist()
             for name, part in self.parts.items()
         }
         signals["blend"] = blends
         if self.learned:
-            now = [candidate.score / self.perfect for candidate in best]
+            now = [score / self.perfect for _, score, _ in best]
             signals["learned"] = [after - before for after, before in zip(now, blends, strict=True)]
         return signals
 
@@ -457,24 +485,23 @@ class _Found(NamedTuple):
     relevance: QueryRelevance
     has_content: bool
     is_known: bool
-    most_read: int | None  # how many hits remain after the best ones were read; None if none are
 
-    def to_hits(self, corpus: Corpus, passages: Sequence[Passage], *, beside_others: bool) -> CorpusHits:
+    def to_hits(self, corpus: Corpus, passages: Sequence[Passage], beside_others: bool) -> CorpusHits:
         ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
-        hits = Hits(query=ranked.terms.text, mode=mode)
-        corpus_name, is_own, is_auto, names = corpus.name, corpus.is_own, mode == "auto", [*self.signals]
-        make, rows = get_maker(Hit), zip(*self.signals.values(), strict=True)
-        for passage, candidate, row in zip(passages, self.best, rows, strict=True):
-            own = dict(zip(names, row))  # noqa: B905  # a row has one value of each
-            if -math.inf in row:
-                own = {name: part for name, part in own.items() if part > -math.inf}
-            load = partial(corpus.get, passage.document_id)
-            total = candidate.total if is_auto else relevance.total(own["blend"], is_named=own["named"] > 0)
-            chance = relevance.of(total)
-            score = chance if is_auto else candidate.score
-            hits.append(make(passage, score, own, load, corpus_name, chance, is_own, None))
-        if self.most_read is not None:
-            hits[:] = read_best(hits, ranked.state.get, ranked.terms.text, ranked.terms.language)[: self.most_read]
+        is_auto, signals = mode == "auto", self.signals
+        totals = [total for _, _, total in self.best] if is_auto else signals["blend"]
+        if not is_auto and any(signals["named"]):
+            named = zip(totals, signals["named"], strict=True)
+            totals = [relevance.total(blend, is_named=is_named > 0) for blend, is_named in named]
+        chances = relevance.of_all(totals)
+        scores = chances if is_auto else [score for _, score, _ in self.best]
+        own = [dict(zip(signals, row)) for row in zip(*signals.values())]  # noqa: B905  # a row has one value of each
+        if any(-math.inf in values for values in signals.values()):
+            own = [{name: part for name, part in one.items() if part > -math.inf} for one in own]
+        get = corpus.get
+        loads = [partial(get, passage.document_id) for passage in passages]
+        shared = repeat(corpus.name), chances, repeat(corpus.is_own), repeat(None)
+        hits = Hits(map(get_maker(Hit), passages, scores, own, loads, *shared), query=ranked.terms.text, mode=mode)
         return CorpusHits(
             corpus,
             ranked.state,
@@ -498,8 +525,7 @@ def _rank(
     *,
     exact: bool,
 ) -> _Ranked:
-    """Score the passages, and find those that are named. Pure BM25 uses term counts; "auto" weights the terms and uses
-    what was learned."""
+    """Score the passages. Pure BM25 uses term counts; "auto" weights the terms and uses what was learned."""
     check_canceled()
     weighted, counted = located
     learned = find_learned(corpus, state, mode)
@@ -515,8 +541,6 @@ def _rank(
     check_canceled()
     scores = apply_lessons(learned, state, terms.text, terms.weights, before, k, mask) if learned else before
     perfect = 1.0 if "dense" in parts else state.lexical.ideal(scored) or 1.0
-    named = state.lexical.named(terms.text, terms.name_words)  # a cluster has found them together with the scores
-    permitted = named if mask is None or not named else _permit(named, mask)
     return _Ranked(
         state,
         terms,
@@ -530,8 +554,6 @@ def _rank(
         learned,
         perfect,
         is_foreign and "dense" in parts,
-        bool(named),
-        find_possible(terms.text, terms.name_words, permitted),
     )
 
 
@@ -570,14 +592,14 @@ def _or_zero(value: float) -> float:
 
 
 def _raise_identified(
-    ranked: _Ranked, scored: Mapping[int, float], identified: Positions, relevance: QueryRelevance, *, whole: bool
+    ranked: _Ranked, candidates: Sequence[_Candidate], identified: Positions, relevance: QueryRelevance, *, whole: bool
 ) -> list[_Candidate]:
-    """The scored passages and those of the documents that the query identifies, which lead as a perfect match does.
+    """The candidates and those of the documents that the query identifies, which lead as a perfect match does.
 
     These are candidates whatever their score. Of the others, those that are among the k best with them are also without
     them.
     """
-    state, perfect, scored = ranked.state, ranked.perfect, dict(scored)
+    state, perfect, scored = ranked.state, ranked.perfect, {at: score for at, score, _ in candidates}
     documents = dict(zip(scored, state.documents(np.array([*scored], dtype=np.int64)).tolist(), strict=True))
     names = dict(zip(state.documents(identified).tolist(), identified.tolist(), strict=True))
     missing = [at for document, at in names.items() if not whole or document not in documents.values()]
@@ -591,7 +613,7 @@ def _raise_identified(
         if (document := documents[at]) in names:
             highest[document] = max(highest.get(document, -math.inf), value / perfect)
     lead = {document: relevance.total(blend, is_named=True) - blend for document, blend in highest.items()}
-    return [_Candidate(at, value, value / perfect + lead.get(documents[at], 0.0)) for at, value in scored.items()]
+    return [(at, value, value / perfect + lead.get(documents[at], 0.0)) for at, value in scored.items()]
 
 
 def _are_of(state: State, positions: Positions, others: Positions) -> list[float]:
@@ -602,15 +624,24 @@ def _are_of(state: State, positions: Positions, others: Positions) -> list[float
     return [float(document in wanted) for document in state.documents(positions).tolist()]
 
 
-def _sort(state: State, candidates: list[_Candidate], k: int) -> list[_Candidate]:
+def _read_ids_of_ties(state: State, lists: Sequence[Sequence[_Candidate]]) -> dict[int, str]:
+    """The ids of all candidates with the same total and score as another one of their list, by position."""
+    tied: list[int] = []
+    for candidates in lists:
+        if len({total for _, _, total in candidates}) < len(candidates):
+            keys = [(total, score) for _, score, total in candidates]
+            counts = Counter(keys)
+            tied += [at for (at, _, _), key in zip(candidates, keys, strict=True) if counts[key] > 1]
+    return dict(zip(tied, state.ids(np.array(tied, dtype=np.int64)), strict=True)) if tied else {}
+
+
+def _sort(candidates: list[_Candidate], ids: Mapping[int, str], k: int) -> list[_Candidate]:
     """The best k candidates, best first; ties by id."""
-    keys: list[tuple[Any, ...]] = [(-total, -score) for _, score, total in candidates]
-    if all(map(lt, keys, keys[1:])):
+    totals = [total for _, _, total in candidates]
+    if all(map(gt, totals, totals[1:])):
         return candidates[:k]
-    if len(set(keys)) < len(keys):
-        counts = Counter(keys)
-        tied = [at for at, key in enumerate(keys) if counts[key] > 1]
-        ids = state.ids(np.array([candidates[at].position for at in tied], dtype=np.int64))
-        for at, id in zip(tied, ids, strict=True):
-            keys[at] += (natural_key(id),)
-    return [candidates[at] for at in nsmallest(k, range(len(keys)), key=keys.__getitem__)]
+    keys: list[tuple[Any, ...]] = [(-total, -score) for _, score, total in candidates]
+    for place, (at, _, _) in enumerate(candidates):
+        if at in ids:
+            keys[place] += (natural_key(ids[at]),)
+    return [candidates[place] for place in nsmallest(k, range(len(keys)), key=keys.__getitem__)]

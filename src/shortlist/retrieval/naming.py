@@ -31,23 +31,19 @@ def find_possible(query: str, asked: Sequence[str], named: Mapping[int, int]) ->
     return [at for at, size in named.items() if size >= shortest]
 
 
-def find_identified(
-    query: str, asked: Sequence[str], possible: Sequence[int], passages: Sequence[Passage]
-) -> Positions:
+def find_identified(query: str, asked: Sequence[str], possible: Positions, passages: Sequence[Passage]) -> Positions:
     """Those of the possible positions, with their passages, that the query identifies. `asked` are its words.
 
     A name identifies its document if it is the whole query, if it is an identifier of several words ("send_mail",
     "sendMail"), or if it has three words or more. A shorter one may be in a sentence by chance ("move", "my list").
     """
-    found: list[int] = []
-    if possible:
-        identifiers = find_identifiers(query)
-        found = [
-            at
-            for at, passage in zip(possible, passages, strict=True)
-            if any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
-        ]
-    return np.array(found, dtype=np.int64)
+    identifiers = find_identifiers(query)
+    is_meant = [
+        any(_identifies(name, asked, identifiers) for name in (passage.document_id, passage.name))
+        for passage in passages
+    ]
+    found: Positions = possible[np.array(is_meant, dtype=bool)]
+    return found
 
 
 def _identifies(name: str, asked: Sequence[str], identifiers: Iterable[tuple[str, ...]]) -> bool:

@@ -9,6 +9,7 @@ is that of the blend, corrected by names and by what was learned, and between qu
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -133,8 +134,12 @@ class QueryRelevance:
 
     def of(self, total: float) -> float:
         """The relevance of a hit with this total."""
-        odds = self._odds_of_best + self.weights.scale * (total - self.best)
-        return probability(self.slope * odds + self.shift)
+        return self.of_all([total])[0]
+
+    def of_all(self, totals: Iterable[float]) -> list[float]:
+        """The relevances of hits with these totals."""
+        first, scale, best, slope, shift = self._odds_of_best, self.weights.scale, self.best, self.slope, self.shift
+        return [probability(slope * (first + scale * (total - best)) + shift) for total in totals]
 
     def explain(self, blend: float, learned: float, *, is_named: bool) -> dict[str, float]:
         """The log odds of a hit, by what they are made of."""

@@ -9,6 +9,7 @@ import pytest
 
 import shortlist
 from shortlist import Corpus
+from shortlist.index.text.query_terms import analyze
 from shortlist.retrieval.filters import allowed
 from tests.index.engines.conftest import LIBRARY, MIXED, Place, ids_of, notes, passages_of, persistent
 
@@ -57,7 +58,8 @@ def test_sources_places_and_files(library: Corpus) -> None:
 
 def test_siblings_are_all_passages_of_a_document(library: Corpus) -> None:
     with library.snapshot() as state:
-        first = np.array([*state.lexical.named("tea 7")])
+        (named,) = state.lexical.named([analyze(state.lexical.analyzer, "tea 7")])
+        first = np.array([*named])
         for id, positions in zip(state.ids(first), state.siblings(first), strict=True):
             assert state.passages(positions) == [passage for passage in state.walk() if passage.document_id == id]
             assert len(positions) > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,11 @@ class PlainParts:
             spans.append(here)
         return spans, df
 
-    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> dict[int, int]:
+    def named(self, queries: Sequence[Sequence[str]], can_be_names: Sequence[bool]) -> list[dict[int, int]]:
+        flags = iter(can_be_names)
+        return [self._find_named(words, [*islice(flags, len(words))]) for words in queries]
+
+    def _find_named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> dict[int, int]:
         runs = span_keys(list(words), NAME_WORDS)
         sizes = {key: end - start for start, end, key in runs if end - start > 1 or can_be_names[start]}
         found: dict[int, int] = {}

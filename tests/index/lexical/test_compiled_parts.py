@@ -49,20 +49,21 @@ def test_compiled_loops_look_at_some_passages_as_numpy_does(
     ours = Lexical(parts, plain, Scoring(formula, weights=(2.0, 0.0, 1.0)))
     terms = dict(zip(plain.terms(query), weights, strict=False))
     some = np.array(chance.choices(range(ours.size), k=6), dtype=np.int64)
-    found = ours.scores_at(terms, some).tolist(), ours.covered_at(terms, some).tolist()
+    found = ours.scores_at(terms, some), ours.covered_at(terms, some)
     slow = without_loops(ours)
-    assert found == (slow.scores_at(terms, some).tolist(), slow.covered_at(terms, some).tolist())
+    assert found == (slow.scores_at(terms, some), slow.covered_at(terms, some))
 
 
 def test_a_filter_of_names_rules_out_none_that_exists() -> None:
     tools = [Fields(names=(f"tool {at % 700}",)) for at in range(1000)]
-    queries = [f"run tool {at} and tool {at + 1} please" for at in range(0, 800, 7)]
+    queries = [analyze(plain, f"run tool {at} and tool {at + 1} please") for at in range(0, 800, 7)]
     ours = Lexical([Part(build(tools, plain)), Part(build(tools[:10], plain), 1000)], plain)
-    all_named = [ours.named(query) for query in queries]
+    all_named = ours.named(queries)
     assert all_named[0] == dict.fromkeys([0, 1, 700, 701, 1000, 1001], 2)
     assert all_named[-1] == {}
     slow = without_loops(ours)
-    assert [slow.named(query) for query in queries] == all_named
+    assert slow.named(queries) == all_named
+    assert [ours.named([query])[0] for query in queries] == all_named
 
 
 @thorough
@@ -98,26 +99,22 @@ def test_many_queries_are_ranked_in_threads_as_each_is_alone(
     ours = Lexical(cut_in_two(passages, cut, dead), plain)
     mask = None if allowed is None else np.array(allowed[: len(passages)])
     queries = [analyze(plain, query) for query in some * 5]  # enough for two threads
-    many = ours.find_all(queries)
-    ours.rank_all([counted for _, counted in many], k, mask)
+    many = ours.find(queries)
+    ours.rank_all([counted for _, counted in many], k, mask)()
     for query, (weighted, counted) in zip(queries, many, strict=True):
         assert counted.ranked
         alone = ours.rank(query.counts, k, mask)
         found = ours.rank(counted, k, mask)
         assert found is counted.ranked[2]
         assert (found.positions.tolist(), found.scores.tolist()) == (alone.positions.tolist(), alone.scores.tolist())
-        assert ours.scores_at(weighted, found.positions).tolist() == [
-            *ours.scores_at(query.weights, found.positions).tolist()
-        ]
-        assert ours.covered_at(weighted, found.positions).tolist() == [
-            *ours.covered_at(query.weights, found.positions).tolist()
-        ]
+        assert ours.scores_at(weighted, found.positions) == [*ours.scores_at(query.weights, found.positions)]
+        assert ours.covered_at(weighted, found.positions) == ours.covered_at(query.weights, found.positions)
 
 
 def rank_sixty_queries() -> list[list[int]]:
     ours = Lexical([Part(build([Fields("lamp"), Fields("light")], plain))], plain)
-    many = [counted for _, counted in ours.find_all([analyze(plain, "lamp")] * 60)]
-    ours.rank_all(many, 1, None)
+    many = [counted for _, counted in ours.find([analyze(plain, "lamp")] * 60)]
+    ours.rank_all(many, 1, None)()
     return [counted.ranked[2].positions.tolist() for counted in many if counted.ranked]
 
 

@@ -162,7 +162,8 @@ def answers(corpus: Corpus) -> list[tuple[str, str, float]]:
     with corpus.snapshot() as state:
         assert isinstance(state, Snapshot)
         for query in QUERIES:
-            named = np.array([*state.lexical.named(query)], np.int64)
+            (names,) = state.lexical.named([analyze(state.lexical.analyzer, query)])
+            named = np.array([*names], np.int64)
             for ranking in (
                 state.lexical.rank(query, 5),
                 state.dense.rank(query, 2, exact=True),
@@ -357,9 +358,10 @@ class Fuzzer:
                 found = ranker.rank(terms, 5)
                 ranker.covered_at(terms, found.positions)
                 ranker.scores(terms)
-                named = np.array([*ranker.named(query)], np.int64)
-                ((_, counted),) = ranker.find_all([analyze(analyzer, query)])
-                ranker.rank_all([counted], 5, None)
+                (names,) = ranker.named([analyze(analyzer, query)])
+                named = np.array([*names], np.int64)
+                ((_, counted),) = ranker.find([analyze(analyzer, query)])
+                ranker.rank_all([counted], 5, None)()
                 for positions in (found.positions, named, ranker.rank(counted, 5).positions):
                     if len(positions) and not 0 <= positions.min() <= positions.max() < ranker.size:
                         raise AssertionError("a position is outside of the index")

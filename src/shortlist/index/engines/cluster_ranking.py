@@ -217,14 +217,20 @@ class BM25Query:
         body = {"query": {"bool": {"filter": [{"terms": {"names": names}}]}}, "size": size}
         return [self._reader.select(body, scored=False, shown=explicit)] if names else []
 
-    def find(self, query: QueryTerms) -> tuple[TermWeights, TermWeights]:
-        return TermReadings(query.weights, query.readings), TermReadings(query.counts, query.readings)
+    def find(self, queries: Sequence[QueryTerms]) -> list[tuple[TermWeights, TermWeights]]:
+        return [
+            (TermReadings(query.weights, query.readings), TermReadings(query.counts, query.readings))
+            for query in queries
+        ]
 
-    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]:
+    def named(self, queries: Sequence[QueryTerms]) -> list[dict[int, int]]:
+        return [self._find_named(query.text, query.name_words) for query in queries]
+
+    def _find_named(self, query: str, words: Sequence[str]) -> dict[int, int]:
         if self.texts_read_for == query:
             if self._named_among != query:
                 self._find_positions(self.name_searches(query, explicit=True))
-            found = self._reader.find_named(name_words(query) if words is None else words)
+            found = self._reader.find_named(words)
             if len(found) <= FEW_NAMED:
                 return found
         return dict.fromkeys(self._find_positions(self.name_searches(query, explicit=False)), NAME_WORDS)
@@ -236,17 +242,19 @@ class BM25Query:
     def scores(self, terms: TermWeights) -> None:
         return None
 
-    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats:
+    def scores_at(self, terms: TermWeights, positions: Positions) -> list[float]:
         self._reader.fetch(positions, self._reader.counts)
-        return self._scores(_weigh(terms), positions)
+        scores: list[float] = self._scores(_weigh(terms), positions).tolist()
+        return scores
 
-    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats:
+    def covered_at(self, terms: TermWeights, positions: Positions) -> list[float]:
         self._reader.fetch(positions, self._reader.counts)
         weights = self._term_weights(_weigh(terms))
         known, tfs = self._term_counts(_weigh(terms), positions)
         shares = np.zeros(len(positions))
         shares[known] = (tfs > 0) @ weights
-        return np.minimum(shares / max(self._sum_once(terms, weights), 1e-9), 1.0)
+        covered: list[float] = np.minimum(shares / max(self._sum_once(terms, weights), 1e-9), 1.0).tolist()
+        return covered
 
     def ideal(self, terms: TermWeights) -> float:
         total = self._sum_once(terms, self._term_weights(_weigh(terms)))

@@ -94,7 +94,7 @@ class ClusterSnapshot(PassageReader):
             rank = lexical.approximate if only_ranks else lexical.rank_candidates
             parts["lexical"] = CandidateScores(
                 lambda k: rank(terms, depth(k), allowed, **by_words),
-                lambda positions: only_found(lexical.scores_at(terms, positions)),
+                lambda positions: only_found(np.array(lexical.scores_at(terms, positions))),
                 is_exact=not only_ranks,
             )
         if meaning:

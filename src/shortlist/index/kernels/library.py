@@ -24,7 +24,7 @@ FIX = "In a checkout run: python hatch_build.py. Otherwise install shortlist aga
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8, "-": None}
 _FUNCTIONS = {
     "room_bytes": "ii", "clear_room": "pi-", "release": "p-", "quantize": "pdp-", "tabulate": "pppipppi-",
-    "find_terms": "pipipp-", "find_terms_of_all": "pippipp-", "find_names": "pipiipippii", "score_all": "pippip-",
+    "find_terms": "pipipp-", "find_terms_of_all": "pippipp-", "find_names": "pipppipipii", "score_all": "pippip-",
     "look_at": "pipppipi-", "fill_name_filter": "piip-", "add_squares": "ppp-", "rank": "ppipppiiippipi",
     "rank_all": "ppippppiiippippp-", "join_results": "ppip-",
     "hash_spans": "pppip-", "rehash": "pipi-", "scan": "pppippippipppb",

@@ -264,47 +264,65 @@ EXPORT void fill_name_filter(const uint64_t *keys, int64_t count, int64_t shift,
         filter[keys[at] >> shift >> 6] |= 1ull << (keys[at] >> shift & 63);
 }
 
-/* Write the positions of live passages whose name is a run of these words, at most `most`, and the words of each name;
-   return how many there are.
+/* A passage whose name is a run of `size` words of a query. */
+typedef struct {
+    int64_t query, position, size;
+} Named;
 
-   The words are joined by spaces. A run has up to `longest` words, and one word only if it `can_be_name`. */
-EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *text, int64_t size, int64_t words,
-                          const uint8_t *can_be_name, int64_t longest, int64_t *positions, int64_t *sizes,
-                          int64_t most) {
-    uint64_t *keys = malloc((words * longest + 1) * (sizeof *keys + 1));
-    uint8_t *sizes_of_runs = (uint8_t *)(keys + words * longest + 1);
-    int64_t runs = 0, found = 0;
-    for (int64_t first = 0, start = 0; first < words; first++) {
-        uint64_t hash = BASIS;
-        for (int64_t last = first, at = start; last < least_of(first + longest, words); last++, at++) {
-            int64_t begin = first == last ? at : at - 1; /* with the space before it */
-            while (at < size && text[at] != ' ')
-                at++;
-            hash = add_to_hash(hash, text, begin, least_of(at, size));
-            start = first == last ? at + 1 : start;
-            if (first != last || can_be_name[first]) {
-                sizes_of_runs[runs] = (uint8_t)(last - first + 1);
-                keys[runs++] = spread(hash);
-            }
+/* Write the keys of the runs of up to `longest` words of a query, one word only if it `can_be_name`, and their sizes in
+   words; return how many there are. The words are joined by spaces. `hashes` are those of the runs that end at a word,
+   the shortest first: they go on together, since one hash alone waits for each of its multiplications. */
+static int64_t find_runs(const uint8_t *text, int64_t size, int64_t words, const uint8_t *can_be_name, int64_t longest,
+                         uint64_t *hashes, uint64_t *keys, uint8_t *sizes) {
+    int64_t runs = 0;
+    for (int64_t word = 0, at = 0; word < words; word++) {
+        int64_t open = least_of(word + 1, longest);
+        for (int64_t run = open - 1; run > 0; run--)
+            hashes[run] = add_to_hash(hashes[run - 1], (const uint8_t *)" ", 0, 1);
+        hashes[0] = BASIS;
+        for (; at < size && text[at] != ' '; at++)
+            for (int64_t run = 0; run < open; run++)
+                hashes[run] = (hashes[run] ^ text[at]) * PRIME;
+        at++;
+        for (int64_t run = can_be_name[word] ? 0 : 1; run < open; run++) {
+            sizes[runs] = (uint8_t)(run + 1);
+            keys[runs++] = spread(hashes[run]);
         }
     }
-    for (int64_t number = 0; number < count; number++) {
-        const Part *part = parts[number];
-        for (int64_t run = 0; part->name_filter && run < runs; run++)
-            __builtin_prefetch(part->name_filter + (keys[run] >> part->name_shift >> 6));
-        for (int64_t run = 0; run < runs; run++) {
-            uint64_t range = keys[run] >> part->name_shift;
-            if (part->name_filter && !(part->name_filter[range >> 6] >> (range & 63) & 1))
-                continue;
-            int64_t at = find_key(part->name_keys, part->names, keys[run]);
-            for (; at < part->names && part->name_keys[at] == keys[run]; at++) {
-                if (!is_inside(part, part->name_docs[at]) || (part->dead && part->dead[part->name_docs[at]]))
+    return runs;
+}
+
+/* Write the live passages whose name is a run of words of a query, at most `most`; return how many there are.
+
+   The texts of the queries are side by side. `ends` are those of their bytes, and `words` those of their words. */
+EXPORT int64_t find_names(const Part *const *parts, int64_t count, const uint8_t *texts, const int64_t *ends,
+                          const int64_t *words, int64_t queries, const uint8_t *can_be_name, int64_t longest,
+                          Named *named, int64_t most) {
+    int64_t most_runs = 1, found = 0;
+    for (int64_t query = 0; query < queries; query++)
+        most_runs = most_of(most_runs, (words[query] - (query ? words[query - 1] : 0)) * longest);
+    uint64_t *keys = malloc((longest + most_runs) * sizeof *keys + most_runs), *hashes = keys + most_runs;
+    uint8_t *sizes = (uint8_t *)(hashes + longest);
+    for (int64_t query = 0; query < queries; query++) {
+        int64_t start = query ? ends[query - 1] : 0, first = query ? words[query - 1] : 0;
+        int64_t runs = find_runs(texts + start, ends[query] - start, words[query] - first, can_be_name + first, longest,
+                                 hashes, keys, sizes);
+        for (int64_t number = 0; number < count; number++) {
+            const Part *part = parts[number];
+            for (int64_t run = 0; part->name_filter && run < runs; run++)
+                __builtin_prefetch(part->name_filter + (keys[run] >> part->name_shift >> 6));
+            for (int64_t run = 0; run < runs; run++) {
+                uint64_t range = keys[run] >> part->name_shift;
+                if (part->name_filter && !(part->name_filter[range >> 6] >> (range & 63) & 1))
                     continue;
-                if (found < most) {
-                    positions[found] = part->offset + part->name_docs[at];
-                    sizes[found] = sizes_of_runs[run];
+                int64_t at = find_key(part->name_keys, part->names, keys[run]);
+                for (; at < part->names && part->name_keys[at] == keys[run]; at++) {
+                    if (!is_inside(part, part->name_docs[at]) || (part->dead && part->dead[part->name_docs[at]]))
+                        continue;
+                    if (found < most)
+                        named[found] = (Named){query, part->offset + part->name_docs[at], sizes[run]};
+                    found++;
                 }
-                found++;
             }
         }
     }

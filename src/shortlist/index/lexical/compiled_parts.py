@@ -6,9 +6,9 @@ import ctypes
 import os
 import threading
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,24 +101,25 @@ class CompiledParts:
         size = 3 * self._count
         return [spans[size * start : size * end] for start, end in pairwise([0, *ends])], df.tolist()
 
-    def named(self, words: Sequence[str], can_be_names: Sequence[bool]) -> dict[int, int]:
-        """The positions of live passages with a name that is a run of these words, in order, and its number of words.
-
-        A passage with several such names has the most words of these.
-        """
-        text = " ".join(words).encode("utf-8", "replace")
+    def named(self, queries: Sequence[Sequence[str]], can_be_names: Sequence[bool]) -> list[dict[int, int]]:
+        """For each query the positions of live passages with a name that is a run of its words, in order, each with the
+        number of words of its longest such name. `can_be_names` are of the words of all queries."""
+        texts = [" ".join(words).encode("utf-8", "replace") for words in queries]
+        ends, last = array("q", accumulate(map(len, texts))), array("q", accumulate(map(len, queries)))
         most = 64
         while True:
-            found, sizes = array("q", bytes(8 * most)), array("q", bytes(8 * most))
+            named = array("q", bytes(24 * most))
             count = self._loops.find_names(
-                self._pointers, self._count, text, len(text), len(words), bytes(can_be_names), NAME_WORDS,
-                _address(found), _address(sizes), most,
+                self._pointers, self._count, b"".join(texts), _address(ends), _address(last), len(queries),
+                bytes(can_be_names), NAME_WORDS, _address(named), most,
             )  # fmt: skip
-            if not count:
-                return {}
             if count <= most:
-                return dict(sorted(zip(found[:count], sizes[:count], strict=True)))
+                break
             most = count
+        found: list[dict[int, int]] = [{} for _ in queries]
+        for query, position, size in sorted(zip(*[iter(named[: 3 * count])] * 3, strict=True)):
+            found[query][position] = size
+        return found
 
     def rank(
         self, spans: Any, weights: Sequence[float], shares: Sequence[float], k: int, allowed: Mask | None
@@ -139,16 +140,16 @@ class CompiledParts:
 
     def rank_all(
         self, queries: Sequence[tuple[Any, Sequence[float], Sequence[float]]], k: int, allowed: Mask | None
-    ) -> list[tuple[Ranking, list[Shared]]]:
-        """What `rank` finds for spans, weights and shares of each query, in a thread for each processor core."""
+    ) -> Callable[[], list[tuple[Ranking, list[Shared]]]]:
+        """Begin to rank by spans, weights and shares of each query, in a thread for each other processor core.
+
+        The function that is returned must be called: it ranks what is left, and returns what `rank` finds for each.
+        """
         self._ensure_bounds()
-        spans, weights, shares = array("q"), array("d"), array("d")
-        ends, kept = array("q"), array("q", bytes(8 * len(queries)))
-        for own_spans, own_weights, own_shares in queries:
-            spans.extend(own_spans)
-            weights.extend(own_weights)
-            shares.extend(own_shares)
-            ends.append(len(weights))
+        every_spans, every_weights, every_shares = zip(*queries, strict=True)
+        spans = array("q", b"".join(every_spans))
+        weights, shares = array("d", chain.from_iterable(every_weights)), array("d", chain.from_iterable(every_shares))
+        ends, kept = array("q", accumulate(map(len, every_weights))), array("q", bytes(8 * len(queries)))
         next_query, results = array("q", [0]), array("Q", bytes(8 * len(queries)))
 
         def work() -> None:
@@ -161,25 +162,28 @@ class CompiledParts:
             )  # fmt: skip
             self._scratch.append(room)
 
-        threads = min(os.cpu_count() or 1, -(-len(queries) // QUERIES_FOR_EACH))
         helpers: list[threading.Thread] = []
-        try:
-            with suppress(RuntimeError):  # the system permits no more threads
-                for _ in range(threads - 1):
-                    helper = threading.Thread(target=work)
-                    helper.start()
-                    helpers.append(helper)
-            work()
-        finally:  # after an error too: the results are in memory of C, which only `join_results` frees
-            for helper in helpers:
-                helper.join()
-            found = np.empty(sum(kept), _SCORED)
-            self._loops.join_results(_address(results), _address(kept), len(kept), found.ctypes.data)
-        places, scores, shared = found["place"].copy(), found["score"].copy(), _shared(found)
-        return [
-            (Ranking(places[start:end], scores[start:end]), shared[start:end])
-            for start, end in pairwise(accumulate(kept, initial=0))
-        ]
+        with suppress(RuntimeError):  # the system permits no more threads
+            for _ in range(min(os.cpu_count() or 1, -(-len(queries) // QUERIES_FOR_EACH)) - 1):
+                helper = threading.Thread(target=work)
+                helper.start()
+                helpers.append(helper)
+
+        def finish() -> list[tuple[Ranking, list[Shared]]]:
+            try:
+                work()
+            finally:  # after an error too: the results are in memory of C, which only `join_results` frees
+                for helper in helpers:
+                    helper.join()
+                found = np.empty(sum(kept), _SCORED)
+                self._loops.join_results(_address(results), _address(kept), len(kept), found.ctypes.data)
+            places, scores, shared = found["place"].copy(), found["score"].copy(), _shared(found)
+            return [
+                (Ranking(places[start:end], scores[start:end]), shared[start:end])
+                for start, end in pairwise(accumulate(kept, initial=0))
+            ]
+
+        return finish
 
     def score_all(self, spans: Any, weights: Sequence[float]) -> Floats:
         """The score of every position, 0 for deleted passages."""

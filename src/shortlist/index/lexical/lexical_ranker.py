@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,8 +47,8 @@ def find_name_keys(query: str) -> set[int]:
 
 
 def _can_be_names(words: Sequence[str]) -> list[bool]:
-    """Whether each word alone may be a name."""
-    return [can_be_name((word,), words) for word in words]
+    """Whether each word of a query alone may be a name, as `can_be_name` says."""
+    return [True] if len(words) == 1 else [word not in ENGLISH_STOP_WORDS for word in words]
 
 
 def can_be_name(name: Sequence[str], asked: Sequence[str]) -> bool:
@@ -110,8 +110,9 @@ def _sum_once(terms: TermWeights, weights: list[float], df: list[int]) -> float:
 
 def _combine(query: QueryTerms, found: LocatedTerms) -> tuple[FoundTerms, FoundTerms]:
     """The terms of a query by their weights, with which they were found, and by their counts."""
-    weights = [count * idf for count, idf in zip(query.counts.values(), found.idf, strict=True)]
-    counted = found._replace(weights=weights)
+    spans, df, idf, _, shares, known = found
+    weights = [count * one for count, one in zip(query.counts.values(), idf, strict=True)]
+    counted = LocatedTerms(spans, df, idf, weights, shares, known)
     return FoundTerms(query.weights, query.readings, found), FoundTerms(query.counts, query.readings, counted)
 
 
@@ -160,35 +161,43 @@ class Lexical:
         positions = top(scores, k)
         return Ranking(positions, scores[positions])
 
-    def rank_all(self, queries: Sequence[FoundTerms], k: int, allowed: Mask | None) -> None:
-        """Rank all queries, as `find_all` returns them, on all processor cores; `rank` then returns what was found."""
-        if not self._is_bounded(k):
-            return
+    def rank_all(self, queries: Sequence[FoundTerms], k: int, allowed: Mask | None) -> Callable[[], None]:
+        """Begin to rank all queries, as `find` returns them, on the other processor cores. Once the function that is
+        returned was called, and it must be, `rank` returns what was found."""
+        if not queries or not self._is_bounded(k):
+            return lambda: None
         every = [(query.found.spans, query.found.weights, query.found.shares) for query in queries]
-        for query, (ranking, shared) in zip(queries, self._loops.rank_all(every, k, allowed), strict=True):
-            query.ranked = k, allowed, ranking
-            query.found.known.update(zip(ranking.positions.tolist(), shared, strict=True))
+        rank_rest = self._loops.rank_all(every, k, allowed)
+
+        def finish() -> None:
+            for query, (ranking, shared) in zip(queries, rank_rest(), strict=True):
+                query.ranked = k, allowed, ranking
+                query.found.known.update(zip(ranking.positions.tolist(), shared, strict=True))
+
+        return finish
 
     def _is_bounded(self, k: int) -> bool:
         return self._loops.has_bounds and 0 < k <= BOUNDED_UP_TO
 
-    def scores_at(self, terms: TermWeights, positions: Positions) -> Floats:
+    def scores_at(self, terms: TermWeights, positions: Positions) -> list[float]:
         """The score of some positions, 0 for a passage that has none of the terms or is deleted."""
         found = self._find(terms)
         if found.weights is found.shares and not self._formula.is_cosine:
             known = [found.known.get(position) for position in positions.tolist()]
             if None not in known:
-                return np.array([shared[0] for shared in known if shared], dtype=np.float64)
-        return self._look_at(found, positions)
+                return [shared[0] for shared in known if shared]
+        scores: list[float] = self._look_at(found, positions).tolist()
+        return scores
 
-    def covered_at(self, terms: TermWeights, positions: Positions) -> Floats:
+    def covered_at(self, terms: TermWeights, positions: Positions) -> list[float]:
         """The share of all terms, weighted by their idf, that the passage at each position has."""
         found = self._find(terms)
         wanted = positions.tolist()
         if not found.known.keys() >= set(wanted):
             self._look_at(found, positions)
         total = max(_sum_once(terms, found.shares, found.df), 1e-9)
-        return np.array([min(found.known[position][1] / total, 1.0) for position in wanted], dtype=np.float64)
+        shares = [found.known[position][1] / total for position in wanted]
+        return [share if share < 1.0 else 1.0 for share in shares]
 
     def _look_at(self, found: LocatedTerms, positions: Positions) -> Floats:
         scores, shared = self._loops.look_at(found.spans, self._normalized(found), found.shares, positions)
@@ -235,20 +244,14 @@ class Lexical:
         """Whether any passage has any of these terms."""
         return any(self._find(terms).df)
 
-    def named(self, query: str, words: Sequence[str] | None = None) -> dict[int, int]:
-        """Positions of passages whose name occurs in the query, word for word, each with the words of its longest one.
+    def named(self, queries: Sequence[QueryTerms]) -> list[dict[int, int]]:
+        """For each query the positions of passages whose name occurs in it, word for word, each with the number of
+        words of its longest one."""
+        words = [query.name_words for query in queries]
+        return self._loops.named(words, list(chain.from_iterable(map(_can_be_names, words))))
 
-        `words` are those of the query, if they are known.
-        """
-        words = name_words(query) if words is None else words
-        return self._loops.named(words, _can_be_names(words))
-
-    def find(self, query: QueryTerms) -> tuple[FoundTerms, FoundTerms]:
-        """The terms of a query, looked up once for all other methods: by their weights, and by their counts."""
-        return _combine(query, self._weigh(query.keys, query.weights.values()))
-
-    def find_all(self, queries: Sequence[QueryTerms]) -> list[tuple[FoundTerms, FoundTerms]]:
-        """What `find` returns for each query."""
+    def find(self, queries: Sequence[QueryTerms]) -> list[tuple[FoundTerms, FoundTerms]]:
+        """The terms of each query, looked up once for all other methods: by their weights, and by their counts."""
         ends = list(accumulate(len(query.keys) for query in queries))
         spans, df = self._loops.find_all([key for query in queries for key in query.keys], ends)
         return [
