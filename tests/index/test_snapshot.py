@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import shortlist
 from shortlist import Document
+from shortlist.index import snapshot
+from shortlist.index.snapshot import Snapshot
 from shortlist.index.storage.columns import Columns
 from shortlist.index.text.query_terms import analyze
 from shortlist.retrieval.filters import allowed
@@ -25,11 +27,11 @@ def test_an_open_corpus_follows_another_one_on_the_same_folder(tmp_path: Path) -
         assert results(reader, "cat") == []
         writer.add([doc("a", "a cat")])
         assert [id for id, _ in results(reader, "cat")] == ["a"]
-        with reader.snapshot() as snapshot:
+        with reader.snapshot() as state:
             writer.add([doc("a", "a dog"), doc("b", "a cat")])
-            ranking = snapshot.lexical.rank("cat", 10)
-            assert [passage.text for passage in snapshot.passages(ranking.positions)] == ["a cat"]
-            assert snapshot.match("kind", "$eq", "text", lambda kind: kind == "text").tolist() == [True]
+            ranking = state.lexical.rank("cat", 10)
+            assert [passage.text for passage in state.passages(ranking.positions)] == ["a cat"]
+            assert state.match("kind", "$eq", "text", lambda kind: kind == "text").tolist() == [True]
         assert [id for id, _ in results(reader, "cat")] == ["b"]
 
 
@@ -94,3 +96,35 @@ def test_the_siblings_of_a_document_are_its_own_passages(paragraphs: int) -> Non
             (own,) = state.siblings(np.array([*named]))
             assert state.passages(own) == [passage for passage in state.walk() if passage.document_id == name]
             assert len(own) >= paragraphs
+
+
+def test_passages_that_were_read_lately_are_read_again_only_in_another_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    read_passages = Snapshot._read_passages
+
+    def count(state: Snapshot, numbers: list[int]) -> Any:
+        read.extend(numbers)
+        return read_passages(state, numbers)
+
+    monkeypatch.setattr(Snapshot, "_read_passages", count)
+    corpus = memory()
+    corpus.add([doc(f"d{number}", "x" * 40, metadata={"n": number}) for number in range(4)])
+
+    def show(*positions: int) -> list[int]:
+        """The documents at these positions, which someone changes."""
+        with corpus.snapshot() as state:
+            passages = state.passages(np.array(positions))
+        shown = [cast("dict[str, int]", passage.metadata).pop("n") for passage in passages]
+        assert [passage.document_id for passage in passages] == [f"d{number}" for number in shown]
+        return shown
+
+    assert show(0, 1, 0) + show(1, 2) == [0, 1, 0, 1, 2]
+    assert read == [1, 2, 1, 3]
+    monkeypatch.setattr(snapshot, "RECENT_CHARACTERS", 200)
+    assert show(3) + show(3) == [3, 3]
+    assert read[4:] == [4, 4]  # the first time there was no room, so all were forgotten
+    corpus.add([doc("d5", "x", metadata={"n": 5})])
+    assert show(3) == [3]
+    assert read[6:] == [4]
+    assert corpus.verify()["passages"] == 5
+    assert read[7:] == [1, 2, 3, 4, 5]  # each time

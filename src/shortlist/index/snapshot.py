@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,29 @@ _PASSAGES = (
 )
 
 
+# Characters of the passages of a state that were read lately, and need not be read, decoded and compared again.
+RECENT_CHARACTERS = 1 << 22
+
+# What is shown of a passage: id, title, text, kind, source, locator, metadata and context.
+_Columns = tuple[str, str, str, str, str, str, str, str]
+
+
+class RecentPassages(dict[int, _Columns]):
+    """Passages of one state by number. When they are too many, all are forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._characters = 0
+
+    def add(self, passages: Mapping[int, _Columns]) -> None:
+        self._characters += sum(sum(map(len, columns)) for columns in passages.values())
+        if self._characters > RECENT_CHARACTERS:
+            self._characters = 0
+            self.clear()
+        else:
+            self.update(passages)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
     """A segment as one state sees it."""
@@ -82,6 +105,7 @@ class View:
     config: Config
     loaded: tuple[Loaded, ...]
     counted: list[int] = field(default_factory=list)  # the number of documents, once a snapshot has counted them
+    recent: RecentPassages = field(default_factory=RecentPassages)
 
     @cached_property
     def size(self) -> int:
@@ -284,7 +308,14 @@ class Snapshot:
         return self.dense.encode(query)
 
     def passages(self, positions: Positions) -> list[Passage]:
-        return self._passages(self.view.numbers("passages", positions).tolist())
+        numbers = self.view.numbers("passages", positions).tolist()
+        recent = self.view.recent
+        known = {number: columns for number in numbers if (columns := recent.get(number))}
+        if missing := [number for number in numbers if number not in known]:
+            read = self._read_passages(missing)
+            recent.add(read)
+            known |= read
+        return _make_passages(map(known.__getitem__, numbers))
 
     def sources(self, allowed: Mask | None = None) -> set[str]:
         if allowed is None:
@@ -309,7 +340,7 @@ class Snapshot:
         query = "SELECT num FROM passages WHERE num > ? ORDER BY num LIMIT ?"
         last = 0
         while numbers := self.rows.column(query, (last, _AT_ONCE)):
-            for passage in self._passages(numbers):
+            for passage in self._list_passages(numbers):
                 if permitted is None or passage.document_id in permitted:
                     yield passage
             last = numbers[-1]
@@ -322,7 +353,7 @@ class Snapshot:
         for document, here in self._connection.rows(query, (source, locator, locator, locator)):
             numbers = self.rows.column("SELECT num FROM passages WHERE document = ? ORDER BY num", (document,))
             at = numbers.index(here)
-            return self._passages(numbers[max(0, at - before) : at + after + 1])
+            return self._list_passages(numbers[max(0, at - before) : at + after + 1])
         return []
 
     def everything(self) -> Mask:
@@ -362,8 +393,11 @@ class Snapshot:
         codes, distinct, _ = encode(values.tolist())
         return Column(codes[of_document], distinct, self.generation)
 
-    def _passages(self, numbers: Sequence[int]) -> list[Passage]:
-        found: dict[int, tuple[str, ...]] = {}
+    def _list_passages(self, numbers: Sequence[int]) -> list[Passage]:
+        return _make_passages(map(self._read_passages(numbers).__getitem__, numbers))
+
+    def _read_passages(self, numbers: Sequence[int]) -> dict[int, _Columns]:
+        found: dict[int, _Columns] = {}
         for batch in batched(sorted(set(numbers)), _AT_ONCE):  # in their order, neighbors are read together
             rows = self._connection.rows(_select_passages(len(batch)), batch)
             if [row[0] for row in rows] != batch:
@@ -374,11 +408,7 @@ class Snapshot:
                 found[number] = columns = (id, title, text, kind, source, locator, metadata, context)
                 if checksum_passage(columns) != checksum:
                     raise sqlite3.DatabaseError("a passage does not match its checksum")
-        make = get_maker(Passage)
-        return [
-            make(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
-            for id, title, text, kind, source, locator, metadata, context in map(found.__getitem__, numbers)
-        ]
+        return found
 
     def _of_documents(self, query: str, positions: Positions, convert: Callable[..., Any] | None = None) -> list[Any]:
         return self._select(query, self.documents(positions).tolist(), convert)
@@ -393,6 +423,14 @@ class Snapshot:
             return [found[number] for number in numbers]
         except KeyError:
             raise sqlite3.DatabaseError("rows are missing") from None
+
+
+def _make_passages(rows: Iterable[_Columns]) -> list[Passage]:
+    make = get_maker(Passage)
+    return [
+        make(id, title or id, text, kind, source, locator, parse_metadata(metadata), context)
+        for id, title, text, kind, source, locator, metadata, context in rows
+    ]
 
 
 @lru_cache(_AT_ONCE)

@@ -308,25 +308,33 @@ class _QueryBatch:
         state, k = self.state, self._k
         ranked = [self._rank(*both) for both in zip(self._terms, self._located, strict=True)]
         named = state.lexical.named(self._terms)  # a cluster has found them together with the scores
-        identified = self._find_identified(named)
+        possible = self._find_possible(named)
         candidates = [one.find_best(k, whole=whole) for one in ranked]
         ids = _read_ids_of_ties(state, candidates)
+        identified = self._find_identified(possible) if self._mode == "auto" else possible
         found = [
             _find(one, some, ids, its_own, k, is_named=bool(names), whole=whole)
             for one, some, its_own, names in zip(ranked, candidates, identified, named, strict=True)
         ]
         check_canceled()
-        passages = iter(_read_together(read, [one.positions for one in found]))
-        return [one.to_hits(self._corpus, list(islice(passages, len(one.best))), beside_others) for one in found]
+        rows = iter(_read_together(read, [one.positions for one in found]))
+        passages = [list(islice(rows, len(one.best))) for one in found]
+        if self._mode != "auto":
+            for each in zip(self._terms, found, passages, strict=True):
+                _keep_identified(*each)
+        return [one.to_hits(self._corpus, own, beside_others) for one, own in zip(found, passages, strict=True)]
 
-    def _find_identified(self, named: Sequence[dict[int, int]]) -> list[Positions]:
-        """The positions of passages that each query identifies by their names, which are in it."""
+    def _find_possible(self, named: Sequence[dict[int, int]]) -> list[Positions]:
+        """The positions of passages that each query may identify by their names, which are in it."""
         if self._mask is not None:
-            named = [_permit(names, self._mask) for names in named]
-        possible = [
+            named = [_permit(names, self._mask) if names else names for names in named]
+        return [
             np.array(find_possible(query.text, query.name_words, names), dtype=np.int64) if names else _NO_POSITIONS
             for query, names in zip(self._terms, named, strict=True)
         ]
+
+    def _find_identified(self, possible: Sequence[Positions]) -> list[Positions]:
+        """Those of the possible positions that each query identifies."""
         passages = iter(_read_together(self.state.passages, possible))
         return [
             find_identified(query.text, query.name_words, some, list(islice(passages, len(some))))
@@ -334,6 +342,16 @@ class _QueryBatch:
             else some
             for query, some in zip(self._terms, possible, strict=True)
         ]
+
+
+def _keep_identified(terms: QueryTerms, found: _Found, passages: Sequence[Passage]) -> None:
+    """Of the hits that the query may identify, leave the signal to those that it does: their names were not known."""
+    named = found.signals["named"]
+    if any(named):
+        for at, passage in enumerate(passages):
+            if named[at]:
+                own = find_identified(terms.text, terms.name_words, found.positions[at : at + 1], [passage])
+                named[at] = float(len(own))
 
 
 def _read_together(read: Callable[[Positions], list[T]], positions: Sequence[Positions]) -> list[T]:
@@ -352,9 +370,10 @@ def _find(
     is_named: bool,
     whole: bool,
 ) -> _Found:
-    """The best passages of a query without their texts: of the candidates and of those that it identifies.
+    """The best passages of a query without their texts: of the candidates and, in "auto", of those that it identifies.
 
-    `ids` are those of candidates that tie, and `is_named` says whether the name of any passage is in the query.
+    `identified` are in other modes those that it may identify. `ids` are those of candidates that tie, and `is_named`
+    says whether the name of any passage is in the query.
     """
     check_canceled()
     state, lexical, terms, mode = ranked.state, ranked.state.lexical, ranked.terms, ranked.mode
