@@ -52,6 +52,7 @@ ALL_SCORES_BELOW = 10_000
 ONE_PASS_BELOW = 30_000
 
 FEW = 100  # positions that are looked up one by one, if there are several segments
+FEW_IDS = 16  # whose passages are read instead
 
 _AT_ONCE = 500  # parameters in one statement
 
@@ -265,6 +266,8 @@ class Snapshot:
         return self.view.numbers("documents", positions)
 
     def ids(self, positions: Positions) -> list[str]:
+        if len(positions) <= FEW_IDS:  # such as those of hits that tie: their passages are read then, or were lately
+            return [passage.document_id for passage in self.passages(positions)]
         return self._of_documents("SELECT num, id FROM documents WHERE num IN ({})", positions)
 
     def stored(self, positions: Positions) -> list[Document]:
