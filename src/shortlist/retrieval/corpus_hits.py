@@ -514,9 +514,11 @@ class _Found(NamedTuple):
             totals = [relevance.total(blend, is_named=is_named > 0) for blend, is_named in named]
         chances = relevance.of_all(totals)
         scores = chances if is_auto else [score for _, score, _ in self.best]
-        own = [dict(zip(signals, row)) for row in zip(*signals.values())]  # noqa: B905  # a row has one value of each
-        if any(-math.inf in values for values in signals.values()):
-            own = [{name: part for name, part in one.items() if part > -math.inf} for one in own]
+        own: list[dict[str, float]] = [{} for _ in passages]
+        for name, values in signals.items():
+            for one, value in zip(own, values, strict=True):
+                if value > -math.inf:
+                    one[name] = value
         get = corpus.get
         loads = [partial(get, passage.document_id) for passage in passages]
         shared = repeat(corpus.name), chances, repeat(corpus.is_own), repeat(None)
