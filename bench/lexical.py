@@ -1,8 +1,9 @@
 """Keyword search compared with tantivy, bm25s, SQLite FTS5 and rank_bm25: build, search, disk, cold start, upsert.
 
 `python -m bench lexical FOLDER[:DOCUMENTS]...`; a number instead of a folder makes a Zipf corpus of that size. A search
-is the public call and reads id and text of ten hits; so does that of every rival. Every engine runs in its own process
-with one thread, except for batches, which use two. Rivals that are not installed are skipped
+is the public call and reads id and text of ten hits; so does that of every rival. Each query is asked once before it is
+measured, so shortlist remembers the passages that it finds, up to four million characters of them. Every engine runs in
+its own process with one thread, except for batches, which use two. Rivals that are not installed are skipped
 (`pip install tantivy bm25s numba rank_bm25`), slow ones run up to a size (`engines.py`). The results of shortlist are
 compared with exhaustive scoring.
 

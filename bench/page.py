@@ -49,6 +49,8 @@ so compare ratios: a ratio of 2 means that shortlist is twice as fast, half as l
 best alternative in that column. Indexes in memory are compared with each other.
 
 - `build` ends when all documents are stored and found; `merged` is when background work of the engine ends too.
+- Each query is asked once before it is measured, so shortlist remembers the passages that it finds, up to four million
+  characters of them. Other queries also read and decode ten rows.
 - `upsert` is the time from adding one document until a search finds it.
 - `cold start` is the time from starting a process to its first answer.
 - `ranker alone` finds positions, neither ids nor texts: a lower bound for a search.
