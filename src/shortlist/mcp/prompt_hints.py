@@ -1,8 +1,8 @@
 """The skills and tools that fit a prompt, in a few lines for the model that reads it; empty if nothing fits.
 
 The thresholds are higher than that of a search: most prompts need no tool, and a wrong hint is worse than none. That of
-tools is the higher one: work on code often has words in common with a tool that does not serve it. They were chosen
-with training/skills.jsonl.xz; `python -m bench prompts` measures them.
+tools is the higher one: work on code often has words in common with a tool that does not serve it. `python -m bench
+prompts` measures them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shortlist.mcp.collection import Collection
     from shortlist.results import Hit
 
-THRESHOLDS = {"skill": 0.5, "tool": 0.6}  # of relevance
+THRESHOLDS = {"skill": 0.6, "tool": 0.75}  # of relevance
 TOOLS = "mcp"  # the corpus of the gateway
 MOST_HINTS = 3
 MOST_HITS = 6  # that are looked at, as some may not be shown

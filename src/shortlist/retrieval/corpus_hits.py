@@ -30,12 +30,19 @@ from shortlist.library.opening import CorpusState
 from shortlist.protocols import Embedder
 from shortlist.results import Hit, Hits, MergeFacts, Mode, Selection
 from shortlist.retrieval.filters import Filter, allowed
-from shortlist.retrieval.fusion import blend
 from shortlist.retrieval.learning.learned import Learned, apply_lessons, find_learned
 from shortlist.retrieval.naming import find_identified, find_possible
-from shortlist.retrieval.relevance import BY_WORDS, THRESHOLD, QueryRelevance, calibration_of, weights_for
-from shortlist.retrieval.scores import best_passages, score
+from shortlist.retrieval.relevance import (
+    BY_WORDS,
+    FITTED_WEIGHTS,
+    THRESHOLD,
+    QueryRelevance,
+    calibration_of,
+    weights_for,
+)
+from shortlist.retrieval.scores import best_passages, blend, score
 from shortlist.retrieval.services import find_unknown_services
+from shortlist.retrieval.tool_reading import READ, read_best
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -87,9 +94,10 @@ class CorpusHits:
         if self.relevance is None:
             return {}
         signals = hit.signals
-        return self.relevance.explain(
+        made_of = self.relevance.explain(
             signals.get("blend", 0.0), signals.get("learned", 0.0), is_named=signals.get("named", 0.0) > 0
         )
+        return made_of | ({"read": signals["read"]} if "read" in signals else {})
 
     def count(self) -> int:
         """The number of documents in the corpus."""
@@ -285,8 +293,10 @@ class _QueryBatch:
         self.state = state
         self._terms = [analyze(state.lexical.analyzer, query) for query in queries]
         self._located = state.lexical.find(self._terms)
-        self._rank = partial(_rank, corpus, state, mode=mode, k=k, mask=mask, exact=exact)
-        self._corpus, self._mode, self._k, self._mask = corpus, mode, k, mask
+        self._is_read = mode == "auto" and k > 0 and _is_for_tools(state)
+        self._most, self._k = k, max(k, READ) if self._is_read else k
+        self._rank = partial(_rank, corpus, state, mode=mode, k=self._k, mask=mask, exact=exact)
+        self._corpus, self._mode, self._mask = corpus, mode, mask
         self._finish: Callable[[], None] | None = None
 
     def begin(self) -> None:
@@ -322,7 +332,14 @@ class _QueryBatch:
         if self._mode != "auto":
             for each in zip(self._terms, found, passages, strict=True):
                 _keep_identified(*each)
-        return [one.to_hits(self._corpus, own, beside_others) for one, own in zip(found, passages, strict=True)]
+        made = [one.to_hits(self._corpus, own, beside_others) for one, own in zip(found, passages, strict=True)]
+        return [self._read_best(*each, whole=whole) for each in zip(self._terms, made, strict=True)]
+
+    def _read_best(self, terms: QueryTerms, found: CorpusHits, *, whole: bool) -> CorpusHits:
+        if not self._is_read:
+            return found
+        hits = read_best(found.hits, self.state.get, terms.text, terms.language) if whole else found.hits
+        return replace(found, hits=Hits(hits[: self._most], query=terms.text, mode=self._mode))
 
     def _find_possible(self, named: Sequence[dict[int, int]]) -> list[Positions]:
         """The positions of passages that each query may identify by their names, which are in it."""
@@ -599,6 +616,11 @@ def _relevance_for(ranked: _Ranked, best: float, noise: float | None) -> QueryRe
         slope=slope,
         shift=shift,
     )
+
+
+def _is_for_tools(state: State) -> bool:
+    """Whether the vectors are those of our embedder for tools, or are used like them."""
+    return state.has_vectors and weights_for(scale_of(state).like) is FITTED_WEIGHTS["tools"]
 
 
 def _find_noise(state: State) -> float:
