@@ -1,10 +1,11 @@
 """The lists that the reader learns from, as texts and as token numbers.
 
 `python -m training.judge.list_tokens LISTS OUT [--tokenizer pieces] [--measured CORPUS]` makes of LISTS, texts that
-`training.judge.unit_lists` wrote, the file for `training.judge.listwise`. It has token numbers alone, so that a machine
-with an accelerator needs nothing else. `words` are for the reader of English, `pieces`, those of the embedder `tools`,
-for a reader of all languages, which has no claims. CORPUS is a set in BEIR layout, such as xquad in English: lists of
-squad2 with a sentence of it are left out, as translations of it are measured.
+`unit_lists`, `tool_lists` and `passage_lists` wrote, joined by commas, the file for `training.judge.listwise`. It has
+token numbers alone, so that a machine with an accelerator needs nothing else. `words` are for the reader of English,
+`pieces`, those of the embedder `tools`, for a reader of all languages, which has no claims. CORPUS is a set in BEIR
+layout, such as xquad in English: lists of squad2 with a sentence of it are left out, as translations of it are
+measured.
 """
 
 from __future__ import annotations
@@ -115,12 +116,13 @@ def leave_out_measured(lists: Sequence[UnitList], measured: str) -> list[UnitLis
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m training.judge.list_tokens", description=__doc__)
-    parser.add_argument("lists", type=Path)
+    parser.add_argument("lists")
     parser.add_argument("out", type=Path)
     parser.add_argument("--tokenizer", choices=("words", "pieces"), default="words")
     parser.add_argument("--measured", type=Path)
     given = parser.parse_args()
-    lists, claims = read_texts(given.lists)
+    found = [read_texts(Path(one)) for one in given.lists.split(",")]
+    lists, claims = ([one for part in parts for one in part] for parts in zip(*found, strict=True))
     if given.measured:
         lists = leave_out_measured(lists, "\n".join(one.content for one in beir.load(given.measured).documents))
     if given.tokenizer == "words":

@@ -132,7 +132,8 @@ def main() -> None:
     servers = [one for one in servers if one.tools]
     catalogs = make_catalogs(servers, rng)
     print(f"{len(servers)} servers, {len(catalogs)} catalogs, {len(chat)} requests without a tool", flush=True)
-    embedder, lists = ToolsEmbedder(), []
+    embedder = ToolsEmbedder()
+    lists: list[UnitList] = []
     rng.shuffle(chat)
     for number, own in enumerate(catalogs):
         said = chat[number :: len(catalogs)]
