@@ -21,7 +21,7 @@ from shortlist.index.engine import Allowed, State
 from shortlist.library.opening import Searchable, open_corpora, open_states
 from shortlist.protocols import ProgressOption, track
 from shortlist.results import Hits, MinRelevance, Mode, Selection
-from shortlist.retrieval.corpus_hits import CorpusHits, refuse_unknown, retrieve_from_state
+from shortlist.retrieval.corpus_hits import CorpusHits, read_best, refuse_unknown, retrieve_from_state
 from shortlist.retrieval.discover import choose, describe_threshold
 from shortlist.retrieval.filters import Filter, allowed
 from shortlist.retrieval.merging import check_comparable, merge
@@ -81,7 +81,7 @@ class Reader:
             retrieve(corpus, state, mask=mask, beside_others=several, read=read)
             for corpus, (state, mask), read in zip(self.corpora, self._states, reads, strict=True)
         ]
-        return Retrieved(query, self._mode, found)
+        return Retrieved(query, self._mode, read_best(found, k))
 
     def run(self, cases: Sequence[Case], k: int, progress: ProgressOption = None) -> Iterator[tuple[Case, Retrieved]]:
         """Each case with what is retrieved for it."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from shortlist._environment import PROFILE, read_variable
@@ -23,6 +24,7 @@ from shortlist._projects import SKILLS, stored_name
 from shortlist._text import printable
 from shortlist.index.corpus import open_corpus
 from shortlist.index.corpus_paths import corpus_dir
+from shortlist.index.embedders.cross_encoder import warm_reader
 from shortlist.mcp.gateway.gateway_config import GatewayConfig
 from shortlist.mcp.gateway.profiles import ServerChoice
 from shortlist.mcp.gateway.tool_catalog import Tool, ToolCatalog
@@ -101,7 +103,10 @@ def _render(described: Sequence[tuple[Hit, str]]) -> Iterator[str]:
 
 
 def find_stored_hints(query: str) -> str:
-    """What fits among what the gateway of this project has indexed; nothing is built."""
+    """What fits among what the gateway of this project has indexed; nothing is built.
+
+    The model that reads the best tools takes a tenth of a second to load, so it is loaded beside everything else.
+    """
     if read_variable(PROFILE) or Path("settings.yaml").exists():
         from shortlist._settings import load_profile  # noqa: PLC0415  # slow to load
 
@@ -119,6 +124,8 @@ def find_stored_hints(query: str) -> str:
     tools = config.tools.with_name(f"{config.tools.name}-trained")
     skills = next((place for place in (config.home / SKILLS, corpus_dir(stored_name(SKILLS))) if place.is_dir()), None)
     places = [place for place in (tools, skills) if place and place.is_dir()]
+    if places:
+        Thread(target=warm_reader).start()
     return find_hints([open_corpus(place, learning="off") for place in places], find_tools, query)
 
 

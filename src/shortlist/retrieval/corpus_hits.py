@@ -42,7 +42,7 @@ from shortlist.retrieval.relevance import (
 )
 from shortlist.retrieval.scores import best_passages, blend, score
 from shortlist.retrieval.services import find_unknown_services
-from shortlist.retrieval.tool_reading import READ, read_best
+from shortlist.retrieval.tool_reading import READ, change, rate_best
 
 if TYPE_CHECKING:
     from shortlist.index.engine import Allowed, State
@@ -71,6 +71,7 @@ class CorpusHits:
     has_content: bool = True  # whether the query has more than stop words
     is_known: bool = True  # whether the index has one of its terms, or a document that it names
     relevance: QueryRelevance | None = None  # None if another process computed it
+    is_read: bool = False  # whether its best hits are to be read with the query
 
     @property
     def embedder(self) -> Embedder | None:
@@ -210,9 +211,24 @@ def retrieve_masked(
 ) -> list[CorpusHits]:
     """Like `retrieve`, with the filter already applied to each state."""
     several = len(states) > 1
-    return [
+    found = [
         retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=several, whole=whole, exact=exact)
         for (corpus, state), mask in zip(states, masks, strict=True)
+    ]
+    return read_best(found, k)
+
+
+def read_best(found: Sequence[CorpusHits], k: int) -> list[CorpusHits]:
+    """The k best hits of each corpus, after the best of all tools and skills were read with the query."""
+    tools = [part for part in found if part.is_read]
+    hits = [[*part.hits] for part in tools]
+    odds = rate_best(hits, [part.get for part in tools], tools[0].hits.query) if tools else None
+    if odds:
+        hits = [sorted(map(change, *both), key=lambda hit: -hit.score) for both in zip(hits, odds, strict=True)]
+    best = iter(hits)
+    return [
+        replace(part, hits=Hits(next(best)[:k], query=part.hits.query, mode=part.hits.mode)) if part.is_read else part
+        for part in found
     ]
 
 
@@ -229,7 +245,10 @@ def retrieve_from_state(
     whole: bool = True,
     exact: bool = False,
 ) -> CorpusHits:
-    """Retrieve from one state of a corpus. `read` replaces reading passages from the database."""
+    """Retrieve from one state of a corpus; of tools there may be more than k hits, which `read_best` expects.
+
+    `read` replaces reading passages from the database.
+    """
     if isinstance(corpus, RemoteCorpus):
         check_canceled()
         remote = cast("ServiceState", state)
@@ -270,7 +289,7 @@ def retrieve_many(
                 if mode == "lexical" and len(some) >= RANKED_AHEAD_FROM:
                     ranking[-1].begin()
             found = [batch.to_hits(batch.state.passages, beside_others=several, whole=True) for batch in ready]
-            yield from zip(*found, strict=True)
+            yield from (read_best(parts, k) for parts in zip(*found, strict=True))
     finally:
         for batch in (*ready, *ranking):
             batch.finish()
@@ -294,7 +313,7 @@ class _QueryBatch:
         self._terms = [analyze(state.lexical.analyzer, query) for query in queries]
         self._located = state.lexical.find(self._terms)
         self._is_read = mode == "auto" and k > 0 and _is_for_tools(state)
-        self._most, self._k = k, max(k, READ) if self._is_read else k
+        self._k = max(k, READ) if self._is_read else k
         self._rank = partial(_rank, corpus, state, mode=mode, k=self._k, mask=mask, exact=exact)
         self._corpus, self._mode, self._mask = corpus, mode, mask
         self._finish: Callable[[], None] | None = None
@@ -332,14 +351,9 @@ class _QueryBatch:
         if self._mode != "auto":
             for each in zip(self._terms, found, passages, strict=True):
                 _keep_identified(*each)
+        is_read = self._is_read and whole
         made = [one.to_hits(self._corpus, own, beside_others) for one, own in zip(found, passages, strict=True)]
-        return [self._read_best(*each, whole=whole) for each in zip(self._terms, made, strict=True)]
-
-    def _read_best(self, terms: QueryTerms, found: CorpusHits, *, whole: bool) -> CorpusHits:
-        if not self._is_read:
-            return found
-        hits = read_best(found.hits, self.state.get, terms.text, terms.language) if whole else found.hits
-        return replace(found, hits=Hits(hits[: self._most], query=terms.text, mode=self._mode))
+        return [replace(one, is_read=True) for one in made] if is_read else made
 
     def _find_possible(self, named: Sequence[dict[int, int]]) -> list[Positions]:
         """The positions of passages that each query may identify by their names, which are in it."""

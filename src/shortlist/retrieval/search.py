@@ -19,6 +19,7 @@ from shortlist.protocols import ProgressOption
 from shortlist.results import Hit, Hits, Mode
 from shortlist.retrieval.corpus_hits import (
     CorpusHits,
+    read_best,
     refuse_unknown,
     retrieve,
     retrieve_from_state,
@@ -166,5 +167,7 @@ def search_with_facts(
     """The hits of one corpus, as plain data, and what makes them comparable with those of other corpora."""
     with open_query(corpus, query, mode, k) as ((_, state),):
         mask = allowed(state, filter)
-        found = retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=True, exact=exact)
+        (found,) = read_best(
+            [retrieve_from_state(corpus, state, query, mode, k, mask, beside_others=True, exact=exact)], k
+        )
         return found.hits.to_dict() | {"facts": found.describe().to_dict()}

@@ -8,38 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 
 from shortlist.documents import Document
 from shortlist.index.embedders.cross_encoder import ANSWER, load_reader
 from shortlist.index.embedders.tools_model import TRAINED_FOR, as_read
-from shortlist.index.text.languages import ENGLISH
+from shortlist.index.text.languages import ENGLISH, detect_language
 from shortlist.results import Hit
 from shortlist.retrieval.relevance import log_odds, probability
 
-READ = 2  # documents of a corpus
+READ = 2  # documents of a query
 # Log odds of the best one, between which reading may change the decision.
 LEAST, MOST = -2.5, 2.0
 WEIGHT = 0.4  # of the log odds that the reader gives
 # What is added to them: for queries in other languages it gives less.
 IN_ENGLISH, IN_OTHERS = 1.0, 1.6
-MOST_BEHIND = 0.5  # how much more one document gains than another: more would leave out what may fit
-LONGEST = 360  # characters of a document that are read
+MOST_BEHIND = 0.2  # how much more one document gains than another: more would leave out what may fit
+LONGEST = 200  # characters of a document that are read
+
+GetDocument = Callable[[str], Document | None]
 
 
-def read_best(hits: list[Hit], get: Callable[[str], Document | None], query: str, language: str) -> list[Hit]:
-    """The hits of one corpus, best first, with what reading the first ones changes."""
-    first = hits[:READ]
-    reader = load_reader() if _may_change(first) else None
+def rate_best(hits: Sequence[Sequence[Hit]], gets: Sequence[GetDocument], query: str) -> list[list[float]] | None:
+    """What reading the best hits of some corpora adds to the log odds of each hit; None if nothing is read."""
+    places = [(part, at) for part, some in enumerate(hits) for at in range(len(some))]
+    first = nsmallest(READ, places, key=lambda place: -(hits[place[0]][place[1]].relevance or 0.0))
+    reader = load_reader() if _may_change([hits[part][at] for part, at in first]) else None
     if not reader:
-        return hits
-    texts = [text_of(document) for hit in first if (document := get(hit.id))]
+        return None
+    texts = [text_of(document) for part, at in first if (document := gets[part](hits[part][at].id))]
     if len(texts) < len(first):  # one was deleted meanwhile
-        return hits
-    constant = IN_ENGLISH if language == ENGLISH else IN_OTHERS
+        return None
+    constant = IN_ENGLISH if detect_language(query) == ENGLISH else IN_OTHERS
     rated = [WEIGHT * odds + constant for odds in reader.rate(ANSWER, query, texts)]
-    changes = [max(one, max(rated) - MOST_BEHIND) for one in rated]
-    changes += [min(changes)] * (len(hits) - len(first))
-    return sorted(map(_change, hits, changes), key=lambda hit: -hit.score)
+    least = max(rated) - MOST_BEHIND
+    changes = dict(zip(first, (max(one, least) for one in rated), strict=True))
+    others = min(changes.values())
+    return [[changes.get((part, at), others) for at in range(len(some))] for part, some in enumerate(hits)]
+
+
+def change(hit: Hit, odds: float) -> Hit:
+    """The hit with what reading adds to its log odds."""
+    relevance = probability(log_odds(hit.relevance or 0.0) + odds)
+    return replace(hit, score=relevance, relevance=relevance, signals={**hit.signals, "read": odds})
 
 
 def _may_change(first: Sequence[Hit]) -> bool:
@@ -54,8 +65,3 @@ def _may_change(first: Sequence[Hit]) -> bool:
 def text_of(document: Document) -> tuple[str, str]:
     """A document as the reader reads it: what it does, and its name."""
     return document.content[:LONGEST], as_read(", ".join([document.title, *document.keywords]))
-
-
-def _change(hit: Hit, change: float) -> Hit:
-    relevance = probability(log_odds(hit.relevance or 0.0) + change)
-    return replace(hit, score=relevance, relevance=relevance, signals={**hit.signals, "read": change})

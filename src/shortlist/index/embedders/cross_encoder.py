@@ -56,6 +56,12 @@ def load_reader() -> CrossEncoder | None:
     return load(READER, tools_model.load_tokenizer)
 
 
+def warm_reader() -> None:
+    """Load the reader before it is needed."""
+    if reader := load_reader():
+        reader.rate(ANSWER, "", [("", ""), ("", "")])
+
+
 @cache
 def _load(model: Path, make_tokenizer: Callable[[], TransformerTokenizer]) -> CrossEncoder:
     return CrossEncoder(model, make_tokenizer())
