@@ -53,7 +53,7 @@ def run_blocks(
                 run_commands(block.text)
         shown = blocks[number + 1] if number + 1 < len(blocks) else None
         if shown and shown.language == "text":
-            assert output.getvalue() == shown.text
+            assert output.getvalue() == shown.text, output.getvalue()
         elif block.language == "python":
             assert output.getvalue() == ""
     return sum(block.language in RUNNABLE for block in blocks)

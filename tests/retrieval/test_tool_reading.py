@@ -94,3 +94,12 @@ def test_what_was_learned_is_not_read(tools: Corpus) -> None:
     assert tool_reading._may_change(first)
     learned = [replace(hit, signals={**hit.signals, "learned": 0.05}) for hit in first]
     assert not tool_reading._may_change(learned)
+
+
+def test_tools_of_several_corpora_are_read_together(tools: Corpus) -> None:
+    other = shortlist.build([Document("paid", "paid", "Marks a bill as paid.", kind="tool")], in_memory=True)
+    hits = shortlist.search((tools, other), VAGUE)
+    alone = {hit.id: hit for hit in shortlist.search(tools, VAGUE)}
+    assert {hit.corpus for hit in hits if "read" in hit.signals} == {tools.name, other.name}
+    assert len({round(hit.signals["read"], 9) for hit in hits}) <= tool_reading.READ
+    assert len(hits) == len(alone) + 1

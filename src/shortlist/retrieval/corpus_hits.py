@@ -313,9 +313,9 @@ class _QueryBatch:
         self._terms = [analyze(state.lexical.analyzer, query) for query in queries]
         self._located = state.lexical.find(self._terms)
         self._is_read = mode == "auto" and k > 0 and _is_for_tools(state)
-        self._k = max(k, READ) if self._is_read else k
-        self._rank = partial(_rank, corpus, state, mode=mode, k=self._k, mask=mask, exact=exact)
-        self._corpus, self._mode, self._mask = corpus, mode, mask
+        self._depth = max(k, READ) if self._is_read else k
+        self._rank = partial(_rank, corpus, state, mode=mode, k=self._depth, mask=mask, exact=exact)
+        self._corpus, self._mode, self._k, self._mask = corpus, mode, k, mask
         self._finish: Callable[[], None] | None = None
 
     def begin(self) -> None:
@@ -334,7 +334,7 @@ class _QueryBatch:
     ) -> list[CorpusHits]:
         """The hits of each query; `read` reads their passages."""
         self.finish()
-        state, k = self.state, self._k
+        state, k = self.state, self._depth if whole else self._k
         ranked = [self._rank(*both) for both in zip(self._terms, self._located, strict=True)]
         named = state.lexical.named(self._terms)  # a cluster has found them together with the scores
         possible = self._find_possible(named)

@@ -1,7 +1,7 @@
 """Reads the best tools and skills of a query together with it: that tells better than vectors whether one serves it.
 
-What the reader says is added to the log odds of relevance. It decides between the first few, and moves all others with
-the one that loses most, so that their order stays. `training/NOTES.md` says how the weights were chosen.
+What the reader says is added to the log odds of relevance. It decides between the first two, and moves all others with
+the one that gains less, so that their order stays. `training/judge/NOTES.md` says how the weights were chosen.
 """
 
 from __future__ import annotations
