@@ -89,11 +89,14 @@ def test_only_an_unclear_query_of_tools_is_read(tools: Corpus) -> None:
     assert not any("read" in hit.signals for hit in shortlist.search(texts, VAGUE))
 
 
-def test_what_was_learned_is_not_read(tools: Corpus) -> None:
-    first = shortlist.search(tools, VAGUE)[:2]
-    assert tool_reading._may_change(first)
-    learned = [replace(hit, signals={**hit.signals, "learned": 0.05}) for hit in first]
-    assert not tool_reading._may_change(learned)
+def test_it_takes_nothing_away_from_what_was_learned(tools: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    hits = shortlist.search(tools, VAGUE)
+    learned = [replace(hit, signals={**hit.signals, "learned": 0.05}) for hit in hits]
+    monkeypatch.setattr(tool_reading, "IN_ENGLISH", -5.0)
+    for some, is_less in ((hits, True), (learned, False)):
+        (rated,) = tool_reading.rate_best([some], [tools.get], VAGUE) or [[]]
+        assert len(rated) == len(hits)
+        assert [one < 0 for one in rated] == [is_less] * len(hits)
 
 
 def test_tools_of_several_corpora_are_read_together(tools: Corpus) -> None:

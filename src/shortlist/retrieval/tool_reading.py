@@ -1,11 +1,13 @@
 """Reads the best tools and skills of a query together with it: that tells better than vectors whether one serves it.
 
 What the reader says is added to the log odds of relevance. It decides between the first two, and moves all others with
-the one that gains less, so that their order stays. `training/judge/NOTES.md` says how the weights were chosen.
+the one that gains less, so that their order stays. Of what was learned from use, it takes nothing away.
+`training/judge/NOTES.md` says how the weights were chosen.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from heapq import nsmallest
@@ -41,7 +43,8 @@ def rate_best(hits: Sequence[Sequence[Hit]], gets: Sequence[GetDocument], query:
         return None
     constant = IN_ENGLISH if detect_language(query) == ENGLISH else IN_OTHERS
     rated = [WEIGHT * odds + constant for odds in reader.rate(ANSWER, query, texts)]
-    least = max(rated) - MOST_BEHIND
+    is_learned = any(hits[part][at].signals.get("learned", 0.0) > 0 for part, at in first)
+    least = max(max(rated) - MOST_BEHIND, 0.0 if is_learned else -math.inf)
     changes = dict(zip(first, (max(one, least) for one in rated), strict=True))
     others = min(changes.values())
     return [[changes.get((part, at), others) for at in range(len(some))] for part, some in enumerate(hits)]
@@ -54,10 +57,10 @@ def change(hit: Hit, odds: float) -> Hit:
 
 
 def _may_change(first: Sequence[Hit]) -> bool:
-    """Whether reading may change the decision. What the query names and what was learned tell more than that."""
+    """Whether reading may change the decision. What the query names tells more than that."""
     return (
         TRAINED_FOR.issuperset(hit.kind for hit in first)
-        and not any(hit.signals["named"] > 0 or hit.signals.get("learned", 0.0) > 0 for hit in first)
+        and not any(hit.signals["named"] > 0 for hit in first)
         and any(LEAST < log_odds(hit.relevance or 0.0) < MOST for hit in first[:1])
     )
 
