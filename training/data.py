@@ -183,7 +183,7 @@ def prepare(bench: Path, pairs: Path, parallel: Path, help_folder: Path, out: Pa
         for language in ("", *mcp_servers.LANGUAGES):
             scope = mcp_servers.load(bench / MCP, language)
             prepared["sets"][scope.name] = _read_mcp(scope, texts)
-            asked += [] if language else [_words(question.text) for question in scope.questions]
+            asked += [] if language else [words_of(question.text) for question in scope.questions]
     for folder in sorted((bench / XQUAD).glob("??")):
         prepared["sets"][f"{XQUAD}.{folder.name}"] = _read_set(folder, texts, random_)
     if (
@@ -227,7 +227,7 @@ def _needs(texts: Texts, asked: list[set[str]]) -> dict[str, Any]:
     """
 
     def add(needs: list[str]) -> list[int]:
-        return [texts.add(need) for need in needs if not _is_asked(_words(need), asked)]
+        return [texts.add(need) for need in needs if not is_asked(words_of(need), asked)]
 
     def meant(pairs: Iterable[tuple[str, str]]) -> list[list[int]]:
         return [[texts.add(need), *english] for need, one in pairs if (english := add([one]))]
@@ -239,10 +239,7 @@ def _needs(texts: Texts, asked: list[set[str]]) -> dict[str, Any]:
     for row in (row for path in NEEDS for row in rows(path)):
         tools, numbers = [], {}
         for tool in row["tools"]:
-            described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
-            schema = {"type": "object", "properties": described}
-            document = tool_of({"name": tool["name"], "description": tool["description"], "inputSchema": schema}, "")
-            assert isinstance(document, shortlist.Document)
+            document = as_document(tool)
             tools.append([texts.add(as_embedded(document)), add(tool["queries"])])
             numbers[tool["name"]] = tools[-1][0]
         if tools:
@@ -263,11 +260,21 @@ def _needs(texts: Texts, asked: list[set[str]]) -> dict[str, Any]:
     return {"written": servers, "chat": chat, "meant": said}
 
 
-def _words(text: str) -> set[str]:
+def as_document(tool: dict[str, Any]) -> shortlist.Document:
+    """A written tool as it would be indexed."""
+    described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
+    schema = {"type": "object", "properties": described}
+    document = tool_of({"name": tool["name"], "description": tool["description"], "inputSchema": schema}, "")
+    assert isinstance(document, shortlist.Document)
+    return document
+
+
+def words_of(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def _is_asked(need: set[str], asked: list[set[str]]) -> bool:
+def is_asked(need: set[str], asked: list[set[str]]) -> bool:
+    """Whether a need has most words in common with one that is measured."""
     return any(len(need & other) >= ALIKE * len(need | other) for other in asked)
 
 

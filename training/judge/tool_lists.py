@@ -24,7 +24,6 @@ from bench import answers
 from shortlist.eval import load_cases
 from shortlist.index.embedders.tools_model import ToolsEmbedder
 from shortlist.retrieval.tool_reading import text_of
-from shortlist.sources.tools.tool_catalogs import tool_of
 from training import data
 from training.judge.list_tokens import OTHER, UnitList, write_texts
 
@@ -53,13 +52,7 @@ def read_servers(rng: random.Random) -> Iterator[Server]:
     others = {(row["server"], row["family"]): row["needs"] for row in data.rows(data.OTHER_NEEDS)}
     for row in (row for path in data.NEEDS for row in data.rows(path)):
         names = {tool["name"]: at for at, tool in enumerate(row["tools"])}
-        documents = []
-        for tool in row["tools"]:
-            described = {key: {"description": text} if text else {} for key, text in tool.get("parameters", {}).items()}
-            schema = {"type": "object", "properties": described}
-            made = {"name": tool["name"], "description": tool["description"], "inputSchema": schema}
-            documents.append(tool_of(made, ""))
-        one = Server(row["family"], documents)
+        one = Server(row["family"], [data.as_document(tool) for tool in row["tools"]])
         for at, tool in enumerate(row["tools"]):
             asked = tool["queries"]
             one.needs += [(need, at, False) for need in rng.sample(asked, min(QUERIES, len(asked)))]
@@ -125,7 +118,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     given = parser.parse_args()
     rng = random.Random(0)
-    measured = [set_of_words(case.query) for path in sorted(CASES.glob("*.jsonl")) for case in _read(path)]
+    measured = [data.words_of(case.query) for path in sorted(CASES.glob("*.jsonl")) for case in _read(path)]
     servers = list(read_servers(rng))
     chat = [(row["text"], row["language"] != "en") for row in data.rows(data.CHAT)]
     chat += [(need, is_other) for one in servers if not one.tools for need, _, is_other in one.needs]
@@ -139,7 +132,7 @@ def main() -> None:
         said = chat[number :: len(catalogs)]
         lists += list_catalog(own, said, embedder, rng)
         print(number, len(lists), flush=True)
-    kept = [one for one in lists if not is_like(set_of_words(one.question), measured)]
+    kept = [one for one in lists if not data.is_asked(data.words_of(one.question), measured)]
     write_texts(kept, [], given.out)
     print(f"{len(kept)} of {len(lists)} lists")
 
@@ -149,14 +142,6 @@ def _read(path: Path) -> list[Any]:
         return load_cases(path)
     except ValueError:
         return []  # skills or dialogues
-
-
-def set_of_words(text: str) -> frozenset[str]:
-    return frozenset(data._words(text))
-
-
-def is_like(need: frozenset[str], measured: Sequence[frozenset[str]]) -> bool:
-    return any(len(need & other) >= data.ALIKE * len(need | other) for other in measured)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ rules decide alone.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -27,6 +26,7 @@ from shortlist.index.embedders import cross_encoder
 from shortlist.index.embedders.cross_encoder import ANSWER, CLAIM, CrossEncoder
 from shortlist.index.embedders.tokenization import WordPieceTokenizer
 from shortlist.results import Evidence
+from shortlist.retrieval.relevance import probability
 
 MODEL = Path(__file__).parent / "data" / "judge" / "model.onnx"
 LONGEST_TEXT = 450  # characters of a passage that are compared with a claim
@@ -55,7 +55,7 @@ class Judge:
         return self._rate(ANSWER, question, texts)
 
     def _rate(self, head: int, rated: str, texts: Sequence[tuple[str, str]]) -> list[float]:
-        return [1 / (1 + math.exp(-odds)) for odds in self._model.rate(head, rated, texts)]
+        return list(map(probability, self._model.rate(head, rated, texts)))
 
 
 def select_sentences(claim: str, text: str) -> str:

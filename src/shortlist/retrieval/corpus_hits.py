@@ -352,8 +352,10 @@ class _QueryBatch:
             for each in zip(self._terms, found, passages, strict=True):
                 _keep_identified(*each)
         is_read = self._is_read and whole
-        made = [one.to_hits(self._corpus, own, beside_others) for one, own in zip(found, passages, strict=True)]
-        return [replace(one, is_read=True) for one in made] if is_read else made
+        return [
+            one.to_hits(own, self._corpus, beside_others=beside_others, is_read=is_read)
+            for one, own in zip(found, passages, strict=True)
+        ]
 
     def _find_possible(self, named: Sequence[dict[int, int]]) -> list[Positions]:
         """The positions of passages that each query may identify by their names, which are in it."""
@@ -536,7 +538,7 @@ class _Found(NamedTuple):
     has_content: bool
     is_known: bool
 
-    def to_hits(self, corpus: Corpus, passages: Sequence[Passage], beside_others: bool) -> CorpusHits:
+    def to_hits(self, passages: Sequence[Passage], corpus: Corpus, *, beside_others: bool, is_read: bool) -> CorpusHits:
         ranked, relevance, mode = self.ranked, self.relevance, self.ranked.mode
         is_auto, signals = mode == "auto", self.signals
         totals = [total for _, _, total in self.best] if is_auto else signals["blend"]
@@ -563,6 +565,7 @@ class _Found(NamedTuple):
             has_content=self.has_content,
             is_known=self.is_known,
             relevance=relevance,
+            is_read=is_read,
         )
 
 

@@ -75,9 +75,9 @@ def test_servers_of_a_catalog_are_held_together_and_measured_needs_left_out(writ
     catalogs = tool_lists.make_catalogs(list(tool_lists.read_servers(rng)), rng)
     assert all(len({tool_lists.is_held(one.family) for one in own}) == 1 for own in catalogs)
     assert sum(map(len, catalogs)) == 2
-    measured = [tool_lists.set_of_words("wake me up at six")]
-    assert tool_lists.is_like(tool_lists.set_of_words("wake me at six"), measured)
-    assert not tool_lists.is_like(tool_lists.set_of_words("boil an egg"), measured)
+    measured = [data.words_of("wake me up at six")]
+    assert data.is_asked(data.words_of("wake me at six"), measured)
+    assert not data.is_asked(data.words_of("boil an egg"), measured)
 
 
 def test_sentences_of_the_passage_are_right(written: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
